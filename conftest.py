@@ -1,0 +1,3 @@
+"""Loads the plugin that starts the tests' engines, before Django reads its settings."""
+
+pytest_plugins = ["tests.engines"]
