@@ -1,0 +1,146 @@
+"""Delivering that a conversation finished (L22, L23), to many callers in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from console.clock import now
+from console.json_text import dumped
+from console.models import Request
+from lineage.actions.entries import place_in_each
+from lineage.actions.runs import TALLY, advance, cannot_run, entry_of
+from lineage.actions.states import announce_state
+from lineage.inboxes import readers_among
+from lineage.models import (
+    Conversation,
+    Delivered,
+    Kind,
+    Note,
+    NoteSource,
+    Submission,
+    SubmissionStatus,
+    SubmissionType,
+    Task,
+    TaskStatus,
+    WhenBusy,
+)
+
+FINISHED = 1500  # characters of an answer that a finish tells; the ellipsis comes on top
+NO_ANSWER = "It gave no answer."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finish:
+    """What is told, fixed when the target was found idle. `answer` is the target's entry, 0 when it gave none."""
+
+    task: int
+    caller: int
+    target: int
+    title: str
+    text: str
+    answer: int
+    wake: bool
+
+    @property
+    def key(self) -> str:
+        """The delivery's request id in the caller: one per answer, whatever `wake` says (L23)."""
+        return f"notify:{self.target}:answer:{self.answer}" if self.answer else f"notify:{self.target}:task:{self.task}"
+
+    @property
+    def message(self) -> str:
+        """What the caller's model reads."""
+        title = f": {self.title}" if self.title else ""
+        said = f"It last said:\n{self.text}" if self.answer else self.text
+        return f"#{self.target} finished{title}\n\n{said}"
+
+
+def deliver_finishes(*, finishes: Sequence[Finish], callers: dict[int, Conversation]) -> None:
+    """Deliver each once. The caller of this action has locked the callers and the notify tasks; done and delivery are one
+    transaction."""
+    known = Request.objects.filter(
+        receiver__in=[f"conversation:{finish.caller}" for finish in finishes],
+        request_id__in=[finish.key for finish in finishes],
+        actor=None,
+    )
+    told = set(known.values_list("receiver", "request_id"))
+    new: list[Finish] = []
+    for finish in finishes:
+        if (f"conversation:{finish.caller}", finish.key) not in told:
+            told.add((f"conversation:{finish.caller}", finish.key))
+            new.append(finish)
+    _put_in(new, callers)
+    moment = now()
+    Request.objects.bulk_create(
+        Request(receiver=f"conversation:{f.caller}", request_id=f.key, result="true", created=moment) for f in new
+    )
+    Delivered.objects.bulk_create(
+        [
+            Delivered(caller_id=caller, target_id=target, answer=answer)
+            for (caller, target), answer in {(f.caller, f.target): f.answer for f in finishes}.items()
+        ],
+        update_conflicts=True,
+        unique_fields=["caller", "target"],
+        update_fields=["answer"],
+    )
+
+
+def _put_in(finishes: Sequence[Finish], callers: dict[int, Conversation]) -> None:
+    """Notes in idle conversations are placed for all of them at once; mail waits for its reader; the rest takes its turn."""
+    if not finishes:
+        return
+    readers = readers_among(list(callers.values()))
+    new = [_submission(finish, callers[finish.caller], readers) for finish in finishes]
+    slow = _busy_among([finish.caller for finish in finishes])
+    slow |= {s.conversation_id for s in new if s.type == SubmissionType.INPUT or s.conversation.turn_open}
+    _place_at_once([s for s in new if s.conversation_id not in slow | readers])
+    Submission.objects.bulk_create(new)
+    Note.objects.bulk_create(
+        Note(
+            submission=submission,
+            source=NoteSource.FINISHED,
+            sender_id=finish.target,
+            title=finish.title,
+            text=finish.text,
+        )
+        for submission, finish in zip(new, finishes, strict=True)
+    )
+    for pk in dict.fromkeys(submission.conversation_id for submission in new):
+        if pk in readers:
+            announce_state(conversation=callers[pk])
+        elif pk in slow:
+            advance(conversation=callers[pk])
+
+
+def _submission(finish: Finish, caller: Conversation, readers: set[int]) -> Submission:
+    """`wake` starts the caller's next run; where nobody here runs it, it is a note like any other."""
+    wakes = finish.wake and cannot_run(caller) != TALLY and (caller.kind != Kind.SESSION or caller.pk in readers)
+    data: dict[str, Any] = {"from": finish.target, "title": finish.title, "text": finish.text, "answer": finish.answer}
+    return Submission(
+        conversation=caller,
+        type=SubmissionType.INPUT if wakes else SubmissionType.WRITE,
+        status=SubmissionStatus.QUEUED,
+        when_busy=WhenBusy.FOLLOW_UP,
+        kind="lineage.finished" if wakes else "lineage.note",
+        model=dumped([{"role": "user", "content": finish.message}]),
+        data=dumped(data if wakes else {**data, "source": str(NoteSource.FINISHED)}),
+        created=now(),
+    )
+
+
+def _busy_among(callers: Sequence[int]) -> set[int]:
+    """Those with a run or with something queued: there arrival order has to be kept."""
+    live = Task.objects.filter(conversation__in=callers, foreground=True).exclude(status=TaskStatus.TERMINAL)
+    queued = Submission.objects.filter(conversation__in=callers, status=SubmissionStatus.QUEUED)
+    return {*live.values_list("conversation_id", flat=True), *queued.values_list("conversation_id", flat=True)}
+
+
+def _place_at_once(quick: Sequence[Submission]) -> None:
+    """The entries of these, not yet stored, in as many statements as for one."""
+    found: dict[int, list[Submission]] = {}
+    for submission in quick:
+        found.setdefault(submission.conversation_id, []).append(submission)
+    pairs = [(group[0].conversation, [entry_of(submission) for submission in group]) for group in found.values()]
+    moment = now()
+    for group, entries in zip(found.values(), place_in_each(pairs), strict=True):
+        for submission, entry in zip(group, entries, strict=True):
+            submission.seq, submission.status, submission.ended = entry.seq, SubmissionStatus.DONE, moment
