@@ -1,0 +1,70 @@
+// Putting parts rendered by the server into the page without moving what the reader looks at.
+
+/** @typedef {{open: Set<string>, shut: Set<string>}} Folds */
+
+/**
+ * Which folds of an element the reader has opened or shut, by their data-fold.
+ * @param {Element} element
+ * @returns {Folds}
+ */
+function folds(element) {
+  const open = new Set()
+  const shut = new Set()
+  for (const one of element.querySelectorAll("details[data-fold]")) {
+    const name = /** @type {HTMLElement} */ (one).dataset.fold ?? ""
+    if (/** @type {HTMLDetailsElement} */ (one).open) open.add(name)
+    else shut.add(name)
+  }
+  return { open, shut }
+}
+
+/**
+ * Replaces an element of the page by the fresh one; folds stay as the reader left them.
+ * @param {Element} old
+ * @param {Element} fresh
+ */
+export function replaceElement(old, fresh) {
+  const { open, shut } = folds(old)
+  for (const one of fresh.querySelectorAll("details[data-fold]")) {
+    const details = /** @type {HTMLDetailsElement} */ (one)
+    const name = details.dataset.fold ?? ""
+    if (open.has(name)) details.open = true
+    if (shut.has(name)) details.open = false
+  }
+  if (old.classList.contains("at")) fresh.classList.add("at")
+  const focused = old.contains(document.activeElement) ? document.activeElement : null
+  const again = focused ? pathOf(old, focused) : null
+  old.replaceWith(fresh)
+  if (again) {
+    const target = again.reduce((e, i) => e?.children[i], /** @type {Element | undefined} */ (fresh))
+    if (target instanceof HTMLElement) target.focus({ preventScroll: true })
+  }
+}
+
+/**
+ * @param {Element} from
+ * @param {Element} to
+ * @returns {number[]}
+ */
+function pathOf(from, to) {
+  const path = []
+  for (let e = to; e !== from && e.parentElement; e = e.parentElement) {
+    path.unshift([...e.parentElement.children].indexOf(e))
+  }
+  return path
+}
+
+/**
+ * Replaces by id whatever of the fragment is already on the page; returns the rest in order.
+ * @param {DocumentFragment} fragment
+ * @returns {Element[]}
+ */
+export function replaceKnown(fragment) {
+  const rest = []
+  for (const fresh of [...fragment.children]) {
+    const old = fresh.id ? document.getElementById(fresh.id) : null
+    if (old) replaceElement(old, fresh)
+    else rest.push(fresh)
+  }
+  return rest
+}
