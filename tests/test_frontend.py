@@ -47,7 +47,7 @@ def test_a_fresh_front_end_is_not_built_again(capsys: pytest.CaptureFixture[str]
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A copy of what the bundle is made from, with the packages already there."""
-    for name in (*frontend.PACKAGES, frontend.ENTRY):
+    for name in (*frontend.PACKAGES, *frontend.ENTRIES):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(CHECKOUT / name, tmp_path / name)
     (tmp_path / "node_modules").symlink_to(CHECKOUT / "node_modules")
@@ -60,7 +60,7 @@ def test_a_changed_source_is_built_anew(checkout: Path) -> None:
     assert not frontend.is_stale(checkout)
     built = checkout / frontend.BUILT / "codemirror.js"
     assert built.read_bytes() == (CHECKOUT / frontend.BUILT / "codemirror.js").read_bytes()
-    (checkout / frontend.ENTRY).write_text('export { Text } from "@codemirror/state";\n')
+    (checkout / frontend.ENTRIES[0]).write_text('export { Text } from "@codemirror/state";\n')
     assert frontend.is_stale(checkout)
     frontend.build(checkout=checkout)
     assert "Text" in built.read_text()
@@ -71,8 +71,8 @@ def test_a_build_that_fails_leaves_the_old_bundle_and_says_why(checkout: Path) -
     frontend.build(checkout=checkout)
     built = checkout / frontend.BUILT / "codemirror.js"
     before = built.read_bytes()
-    (checkout / frontend.ENTRY).write_text('export { Missing } from "not-a-package";\n')
-    with pytest.raises(frontend.FrontendError, match=r"^esbuild could not bundle CodeMirror \(.*not-a-package.*\): "):
+    (checkout / frontend.ENTRIES[0]).write_text('export { Missing } from "not-a-package";\n')
+    with pytest.raises(frontend.FrontendError, match=r"^esbuild could not bundle the packages \(.*not-a-package.*\): "):
         frontend.build(checkout=checkout)
     assert built.read_bytes() == before
     assert frontend.is_stale(checkout)
@@ -80,6 +80,8 @@ def test_a_build_that_fails_leaves_the_old_bundle_and_says_why(checkout: Path) -
         ".lock",
         "codemirror.d.ts",
         "codemirror.js",
+        "idiomorph.d.ts",
+        "idiomorph.js",
         "stamp",
     ]
 

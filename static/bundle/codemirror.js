@@ -1,6 +1,6 @@
 /**
- * What the console uses of CodeMirror, bundled into `static/built/codemirror.js`: the one module that is built.
- * Everything else is served as it is written and imports CodeMirror from there.
+ * What the console uses of CodeMirror, bundled into `static/built/codemirror.js`.
+ * The editor's modules are served as they are written and import CodeMirror from there.
  */
 export {
   Annotation,

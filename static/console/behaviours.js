@@ -68,6 +68,11 @@ function within(node, each) {
 
 const watcher = new MutationObserver((changes) => {
   for (const change of changes) {
+    const { target } = change
+    if (change.type === "attributes" && target instanceof Element) {
+      release(target) // it was turned into another element, or into the same one about something else
+      bind(target)
+    }
     for (const gone of change.removedNodes) within(gone, (e) => e.isConnected || release(e))
     for (const come of change.addedNodes) within(come, (e) => e.isConnected && bind(e))
   }
@@ -80,7 +85,7 @@ const watcher = new MutationObserver((changes) => {
 export function start(behaviours) {
   for (const [name, kind] of Object.entries(behaviours)) known.set(name, kind)
   within(document.documentElement, bind)
-  watcher.observe(document.documentElement, { childList: true, subtree: true })
+  watcher.observe(document.documentElement, { attributeFilter: ["data-behaviour"], childList: true, subtree: true })
 }
 
 /**

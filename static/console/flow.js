@@ -256,8 +256,8 @@ export class Flow extends Behaviour {
     const old = fresh ? document.getElementById(fresh.id) : null
     if (!fresh || !old) return
     if (old.classList.contains("cont")) fresh.classList.add("cont")
-    replaceElement(old, fresh)
     writeMoments(fresh)
+    replaceElement(old, fresh)
   }
 }
 

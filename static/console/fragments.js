@@ -1,5 +1,7 @@
 // Putting parts rendered by the server into the page without moving what the reader looks at.
 
+import { Idiomorph } from "../built/idiomorph.js"
+
 /** @typedef {{open: Set<string>, shut: Set<string>}} Folds */
 
 /**
@@ -19,7 +21,8 @@ function folds(element) {
 }
 
 /**
- * Replaces an element of the page by the fresh one; folds stay as the reader left them.
+ * Turns an element of the page into the fresh one. What stays is not made anew, so a press that has begun still counts, and
+ * focus, folds and what somebody is typing stay as the reader left them.
  * @param {Element} old
  * @param {Element} fresh
  */
@@ -32,26 +35,16 @@ export function replaceElement(old, fresh) {
     if (shut.has(name)) details.open = false
   }
   if (old.classList.contains("at")) fresh.classList.add("at")
-  const focused = old.contains(document.activeElement) ? document.activeElement : null
-  const again = focused ? pathOf(old, focused) : null
-  old.replaceWith(fresh)
-  if (again) {
-    const target = again.reduce((e, i) => e?.children[i], /** @type {Element | undefined} */ (fresh))
-    if (target instanceof HTMLElement) target.focus({ preventScroll: true })
-  }
+  Idiomorph.morph(old, fresh, {
+    morphStyle: "outerHTML",
+    callbacks: { beforeAttributeUpdated: (name, element) => name !== "value" || !isTypedIn(element) },
+  })
 }
 
-/**
- * @param {Element} from
- * @param {Element} to
- * @returns {number[]}
- */
-function pathOf(from, to) {
-  const path = []
-  for (let e = to; e !== from && e.parentElement; e = e.parentElement) {
-    path.unshift([...e.parentElement.children].indexOf(e))
-  }
-  return path
+/** @param {Element} element */
+function isTypedIn(element) {
+  const field = element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement
+  return field && element.value !== element.defaultValue
 }
 
 /**

@@ -31,7 +31,9 @@ export class Keys extends Behaviour {
       return void openDialog("palette")
     }
     const target = /** @type {Element} */ (event.target)
-    if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented || target.closest(TYPING)) return
+    if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return
+    // A dialog that was just closed keeps the focus until the next frame: the key is meant for the page.
+    if (target.closest(TYPING) && !target.closest("dialog:not([open])")) return
     if (this.act(event.key)) event.preventDefault()
   }
 

@@ -64,6 +64,21 @@ def test_who_was_first_is_told(page: Page, mira: Who, conversation: Conversation
     expect(page.locator("article.ap")).to_have_count(1)
 
 
+def test_news_takes_nothing_from_under_the_readers_hands(page: Page, mira: Who, conversation: Conversation) -> None:
+    """What the server renders anew is turned into what stands there: a comment stays, a button that is being pressed too."""
+    page.goto(f"/conversations/{conversation.pk}/")
+    second = page.locator(".approval").last
+    second.get_by_label("Comment").fill("not on a Friday")
+    button = second.get_by_role("button", name="Decline").element_handle()
+    decide_approval(who=mira, approval=Approval.objects.order_by("pk")[0].pk, decision="approve")
+    expect(page.locator(".approval")).to_have_count(1)
+    expect(page.get_by_label("Comment")).to_have_value("not on a Friday")
+    assert button.evaluate("button => button.isConnected")
+    page.get_by_role("button", name="Decline").click()
+    expect(page.locator(".approval")).to_have_count(0)
+    assert Approval.objects.order_by("pk")[1].comment == "not on a Friday"
+
+
 def test_always_makes_a_rule_that_can_be_ended(page: Page, conversation: Conversation) -> None:
     page.goto(f"/conversations/{conversation.pk}/")
     edit = page.locator(".approval").first

@@ -143,6 +143,21 @@ def test_keys_are_listed_and_do_not_disturb_typing(page: Page, places: dict[str,
     expect(page.locator(".pane-left")).to_be_visible()
 
 
+def test_a_key_right_after_a_dialog_is_meant_for_the_page(page: Page, places: dict[str, int]) -> None:
+    """The browser leaves the focus in a closed dialog until it draws the next frame."""
+    page.goto(f"/conversations/{places['session']}/")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.evaluate(
+        """() => {
+            const within = document.activeElement
+            within.closest("dialog").close()
+            within.dispatchEvent(new KeyboardEvent("keydown", { key: "r", bubbles: true, cancelable: true }))
+        }"""
+    )
+    expect(page.get_by_label("Message")).to_be_focused()
+
+
 def test_rows_are_walked_by_keyboard(page: Page, places: dict[str, int]) -> None:
     page.goto(f"/roots/{places['root']}/")
     page.keyboard.press("j")
