@@ -278,13 +278,28 @@ def _fill(boards: dict[int, BoardRow], counts: _Counts, changed: Collection[Tree
     for row in sorted(changed, key=lambda row: row.touched):
         board = boards[row.root]
         board.touched = max(board.touched or row.touched, row.touched)
-        if row.last is not None and (board.last is None or row.last["time"] >= board.last["time"]):
-            board.last = row.last
+    _fill_last(boards, changed)
     gone = set(boards) - set(heads)
     TreeRow.objects.filter(root__in=gone).delete()
     BoardRow.objects.filter(root__in=gone).delete()
     _store([board for root, board in boards.items() if root in heads])
     return gone
+
+
+def _fill_last(boards: Mapping[int, BoardRow], changed: Collection[TreeRow]) -> None:
+    """The newest of the last lines of each root's conversations, by when they happened. The rows are stored already."""
+    stepped_back = set()
+    for row in sorted(changed, key=lambda row: row.touched):
+        last = boards[row.root].last
+        if row.last is None:
+            continue
+        if last is None or row.last["time"] >= last["time"]:
+            boards[row.root].last = row.last
+        elif last["conversation"] == row.conversation:  # it has gone on with a line that happened before: an import
+            stepped_back.add(row.root)
+    for root in stepped_back:
+        newest = TreeRow.objects.filter(root=root, last__isnull=False).order_by("-last__time").first()
+        boards[root].last = newest.last if newest is not None else None
 
 
 def _store(rows: Sequence[BoardRow]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
@@ -291,6 +291,7 @@ class CountingIsExact(TestCase):
 
     @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], deadline=None)
     @given(steps=steps)
+    @example(steps=[("spend", 1), ("fold", 0), ("say", 1)])  # a conversation goes on with what happened before
     def test_rows_kept_by_changes_equal_rows_made_anew(self, steps: list[tuple[str, int]]) -> None:
         who: Who = make_person()
         roots = [make_root(who), make_root(who)]
