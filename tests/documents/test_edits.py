@@ -127,8 +127,8 @@ def test_no_text_makes_the_search_quadratic(name: str, twin: Twin) -> None:
     for apply in (outcome, twin.outcome):
         began = time.perf_counter()
         assert apply(text, [Edit(old, "")])["error"]["code"] == "absent"
-        # Linear takes some ten milliseconds, quadratic a minute; a busy machine stays far from both ends.
-        assert time.perf_counter() - began < 3
+        # Linear takes some ten milliseconds, quadratic a minute; the bound is for a busy machine.
+        assert time.perf_counter() - began < 20
 
 
 def test_counting_many_matches_is_linear_too(twin: Twin) -> None:
@@ -136,4 +136,4 @@ def test_counting_many_matches_is_linear_too(twin: Twin) -> None:
     for apply in (outcome, twin.outcome):
         began = time.perf_counter()
         assert apply(text, [Edit("ab", "")])["error"]["matches"] == MIB
-        assert time.perf_counter() - began < 3
+        assert time.perf_counter() - began < 20

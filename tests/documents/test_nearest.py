@@ -77,9 +77,9 @@ WORST = {
 @pytest.mark.parametrize("name", WORST)
 @pytest.mark.parametrize("old", ["xy", "hello", "z" * 300, "a\n" * 19 + "zz"], ids=len)
 def test_the_search_is_bounded(name: str, old: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     facts(WORST[name], [Edit(old, "")])
-    assert time.perf_counter() - began < 2  # about 0.2 s; the bound is for a busy machine
+    assert time.process_time() - began < 2  # of the processor: about 0.2 s
 
 
 LETTERS = st.sampled_from(["a", "b", "ab", "\n", "é", "😀"])
