@@ -30,6 +30,7 @@ from console.events import encode_json
 from console.json_door import read_json
 from console.json_text import dumped
 from console.models import User
+from console.search.api import router as search
 from console.secrets import hashed
 from documents.api import router as documents
 from lineage.api import router as lineage
@@ -89,7 +90,7 @@ api = NinjaAPI(
     parser=JsonParser(),
     renderer=JsonRenderer(),
 )
-for router in (lineage, tree, documents, attachments, approvals):
+for router in (lineage, tree, documents, attachments, approvals, search):
     api.add_router("", router)
 
 

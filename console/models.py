@@ -1,4 +1,5 @@
-"""Who acts: people, the agents of tokens, and what each may do in a root (S1, S2). The board's rows live in `console.board`."""
+"""Who acts: people, the agents of tokens, and what each may do in a root (S1, S2). The rows of the board and of
+search live in `console.board` and `console.search`."""
 
 from typing import ClassVar
 
@@ -7,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from console.board.models import BoardRow, TreeRow
+from console.search.models import SearchDue, SearchMark, SearchRow
 
 __all__ = [
     "Actor",
@@ -15,6 +17,9 @@ __all__ = [
     "Membership",
     "Request",
     "Role",
+    "SearchDue",
+    "SearchMark",
+    "SearchRow",
     "SigninFailure",
     "SigninLink",
     "Token",

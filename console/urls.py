@@ -23,6 +23,7 @@ from console.pages.document import document
 from console.pages.memory import memory, memory_changed, proposal_decided
 from console.pages.palette import palette
 from console.pages.people import people, people_changed
+from console.pages.search import search_page
 from console.pages.sent import sent
 from console.pages.signin import one_time_link, sign_in, sign_out
 from console.pages.tree import tree, tree_lines, tree_parts
@@ -59,6 +60,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("roots/<int:number>/memory/proposals/<int:proposal>/", proposal_decided, name="proposal-decided"),
     path("roots/<int:number>/lines/", tree_lines, name="tree-lines"),
     path("roots/<int:number>/parts/", tree_parts, name="tree-parts"),
+    path("search/", search_page, name="search"),
     path("signin/", sign_in, name="signin"),
     path("signin/<str:secret>/", one_time_link, name="signin-link"),
     path("signout/", sign_out, name="signout"),

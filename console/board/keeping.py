@@ -1,4 +1,5 @@
 """The board keeper (R9): folds what was committed into rows, counts changes from what it folded before, and announces them.
+What was touched is due for search too.
 
 Under one lock, so that versions are committed in order. A fold that is interrupted leaves its `Touched` rows behind, and
 the next one does all of it again.
@@ -18,6 +19,7 @@ from console.board.models import HOURS, NEEDING, BoardRow, TreeRow
 from console.board.moments import day_start, first_shown, shifted, this_hour, today
 from console.board.shapes import gone_json, outline_json, root_json
 from console.events import Rows, publish_on_commit, raw
+from console.search.models import SearchDue
 from lineage.models import Conversation, Entry, Kind, Landing, State, Usage
 
 FOLD = 2000  # conversations of one transaction: about a tenth of a second
@@ -34,6 +36,7 @@ def fold_touched(limit: int = FOLD) -> bool:
         touched = _take_touched(limit)
         if touched:
             _fold(touched)
+            SearchDue.objects.bulk_create(SearchDue(conversation=pk) for pk in touched)
     return len(touched) >= limit
 
 

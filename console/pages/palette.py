@@ -1,8 +1,10 @@
 """What the palette lists: places that the reader may go to, as JSON."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from console.access import Who
@@ -15,12 +17,16 @@ from lineage.trees import PALETTE_ITEMS, conversations_matching
 @require_GET
 @page
 def palette(request: HttpRequest, who: Who) -> HttpResponse:
-    """`{items: [{label, url, icon, hint}], say}`: conversations by number, title or last use."""
+    """`{items: [{label, url, icon, hint}], say}`: conversations by number, title or last use, then the search."""
     words = request.GET.get("q", "").strip()[:200]
     found = list(conversations_matching(who, words)[: PALETTE_ITEMS + 1])
     more = len(found) > PALETTE_ITEMS
     say = f"The newest {PALETTE_ITEMS} are shown; type more to narrow." if more and words else ""
-    return JsonResponse({"items": [_place(row) for row in found[:PALETTE_ITEMS]], "say": say})
+    items = [_place(row) for row in found[:PALETTE_ITEMS]]
+    if words:
+        address = f"{reverse('search')}?{urlencode({'q': words})}"
+        items.append({"label": f"Search everything for “{words}”", "url": address, "icon": "i-search", "hint": ""})
+    return JsonResponse({"items": items, "say": say})
 
 
 def _place(row: Conversation) -> dict[str, Any]:

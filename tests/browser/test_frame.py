@@ -4,6 +4,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from console.access import Who
+from console.board.keeping import fold_touched
+from console.search.keeping import read_due
 from tests.browser.conftest import PHONE, Tabs, contrast_faults
 from tests.factories import make_person, make_root, make_session, say
 
@@ -13,6 +15,8 @@ PATHS = [
     "/signin/",
     "/roots/{root}/",
     "/conversations/{session}/",
+    "/search/",
+    "/search/?q=begin",
     "/conversations/999999/",
     "/nowhere/",
 ]
@@ -108,6 +112,22 @@ def test_the_palette_goes_anywhere_by_keyboard(page: Page, places: dict[str, int
     expect(option).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/conversations/{places['session']}/")
+
+
+def test_the_palette_leads_to_the_search(page: Page, mira: Who) -> None:
+    """C5: from anywhere by keyboard, with what was typed; a result leads to its place."""
+    root = make_root(mira)
+    say(mira, root.pk, "Why is the status page slow?", "38 queries")
+    while fold_touched() or read_due():
+        pass
+    page.keyboard.press("/")
+    page.get_by_role("combobox").fill("queries")
+    expect(page.get_by_role("option").first).to_contain_text("Search everything for “queries”")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search/?q=queries")
+    expect(page.locator(".results mark")).to_have_text("queries")
+    page.get_by_role("link", name="Checkout service").click()
+    page.wait_for_url(f"**/conversations/{root.pk}/?at=2#e2")
 
 
 def test_the_palette_does_what_the_page_can(page: Page, places: dict[str, int]) -> None:

@@ -1,0 +1,1 @@
+"""Search over entries, documents, memories and titles (C5): rows filled in the background, bounded, saying when cut."""
