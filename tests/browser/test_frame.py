@@ -4,7 +4,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from console.access import Who
+from console.actions.people import make_signin_link
 from console.board.keeping import fold_touched
+from console.models import User
 from console.search.keeping import read_due
 from tests.browser.conftest import PHONE, Tabs, contrast_faults
 from tests.factories import make_person, make_root, make_session, say
@@ -55,6 +57,19 @@ def _nameless(page: Page) -> list[str]:
         }"""
     )
     return found
+
+
+def test_a_one_time_link_signs_in(tabs: Tabs, mira: Who) -> None:
+    """S1: looking at the link spends nothing, pressing the button does."""
+    page = tabs.open()
+    link = f"/signin/{make_signin_link(username=User.objects.get(actor=mira.actor).username)}/"
+    page.goto(link)
+    page.reload()
+    page.get_by_role("button", name="Sign in as").click()
+    page.wait_for_url("/")
+    expect(page.get_by_role("link", name=mira.name)).to_be_visible()
+    page.goto(link)
+    expect(page.get_by_role("button", name="Sign in as")).to_have_count(0)
 
 
 def test_the_scheme_is_kept_without_a_flash(page: Page) -> None:
