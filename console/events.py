@@ -4,7 +4,7 @@ Facts are numbered, states are replaced (R3): `Facts` carry consecutive `seq`, `
 version. What goes over the fan-out is a hint; the database is the truth.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -70,3 +70,13 @@ def publish_on_commit(stream: str, event: Event) -> None:
     from console.live import publishing
 
     transaction.on_commit(partial(publishing.publish, stream, event), robust=True)
+
+
+def publish_each_on_commit(events: Sequence[tuple[str, Event]]) -> None:
+    """The same for many streams, in few round trips."""
+    from console.live import publishing
+
+    if len(events) == 1:
+        publish_on_commit(*events[0])
+    elif events:
+        transaction.on_commit(partial(publishing.publish_each, list(events)), robust=True)

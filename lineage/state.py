@@ -1,70 +1,97 @@
 """The small state of a conversation as viewers get it: whole, never a difference (R3)."""
 
 import json
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Sum
 
-from documents.attachments.queries import attachment_json, attachments_of
+from documents.attachments.queries import attachment_json, attachments_of, having_attachments
 from lineage.context import as_blocks, parse_messages
 from lineage.models import Approval, ApprovalStatus, Conversation, Draft, Submission, SubmissionStatus, Usage
 
 QUEUED_TEXT = 500  # characters of a queued text: the state is sent whole at each change
 _SUMS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_micros")
+_NOTHING_USED: dict[str, int | None] = {name: None if name == "cost_micros" else 0 for name in _SUMS}
 
 
 def conversation_state(conversation: Conversation) -> dict[str, Any]:
     """`{title, run, queue, draft, approvals, usage}` and the attachments, of CONTRACT's `state` frame."""
+    return conversation_states([conversation])[conversation.pk]
+
+
+def conversation_states(conversations: Sequence[Conversation]) -> dict[int, dict[str, Any]]:
+    """The same for many, in as many statements as for one, where none of them has attachments."""
+    ids = [conversation.pk for conversation in conversations]
+    queues, drafts, approvals, usages = _queues(ids), _drafts(ids), _approvals(ids), _usages(ids)
+    attached = having_attachments(ids)
     return {
-        "title": conversation.title,
-        "run": {
-            "state": conversation.state,
-            "why": conversation.state_why,
-            "since": conversation.state_since.isoformat(),
-        },
-        "queue": queue_of(conversation.pk),
-        "draft": draft_of(conversation.pk),
-        "approvals": approvals_of(conversation.pk),
-        "usage": own_usage(conversation.pk),
-        "attachments": [attachment_json(row) for row in attachments_of([conversation.pk])],
+        row.pk: {
+            "title": row.title,
+            "run": {"state": row.state, "why": row.state_why, "since": row.state_since.isoformat()},
+            "queue": queues.get(row.pk, []),
+            "draft": drafts.get(row.pk),
+            "approvals": approvals.get(row.pk, []),
+            "usage": usages.get(row.pk, _NOTHING_USED),
+            "attachments": [attachment_json(one) for one in attachments_of([row.pk])] if row.pk in attached else [],
+        }
+        for row in conversations
     }
 
 
 def draft_of(conversation: int) -> dict[str, Any] | None:
     """The answer that is being written: `{text, thinking, calls, since}`, `thinking` in characters, `calls` by name."""
-    draft = Draft.objects.filter(conversation=conversation).first()
-    if draft is None:
-        return None
-    blocks = json.loads(draft.blocks)
-    return {
-        "text": "\n\n".join(block.get("text", "") for block in blocks if block.get("type") == "text"),
-        "thinking": sum(len(block.get("thinking", "")) for block in blocks if block.get("type") == "thinking"),
-        "calls": [block.get("name", "") for block in blocks if block.get("type") == "tool_use"],
-        "since": draft.began.isoformat(),
-    }
+    return _drafts([conversation]).get(conversation)
+
+
+def _drafts(conversations: Sequence[int]) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    for draft in Draft.objects.filter(conversation__in=conversations):
+        blocks = json.loads(draft.blocks)
+        found[draft.conversation_id] = {
+            "text": "\n\n".join(block.get("text", "") for block in blocks if block.get("type") == "text"),
+            "thinking": sum(len(block.get("thinking", "")) for block in blocks if block.get("type") == "thinking"),
+            "calls": [block.get("name", "") for block in blocks if block.get("type") == "tool_use"],
+            "since": draft.began.isoformat(),
+        }
+    return found
 
 
 def approvals_of(conversation: int) -> list[dict[str, Any]]:
     """The calls of this conversation that wait for a decision, oldest first. What they would do is read apart: it is long."""
-    waiting = Approval.objects.filter(conversation=conversation, status=ApprovalStatus.WAITING).order_by("pk")
-    return [
-        {
-            "id": row.pk,
-            "seq": row.seq,
-            "call": row.call,
-            "tool": row.tool,
-            "line": row.line,
-            "anew": row.anew,
-            "asked": row.asked.isoformat(),
-        }
-        for row in waiting
-    ]
+    return _approvals([conversation]).get(conversation, [])
+
+
+def _approvals(conversations: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    waiting = Approval.objects.filter(conversation__in=conversations, status=ApprovalStatus.WAITING)
+    for row in waiting.order_by("pk"):
+        found[row.conversation_id].append(
+            {
+                "id": row.pk,
+                "seq": row.seq,
+                "call": row.call,
+                "tool": row.tool,
+                "line": row.line,
+                "anew": row.anew,
+                "asked": row.asked.isoformat(),
+            }
+        )
+    return found
 
 
 def queue_of(conversation: int) -> list[dict[str, Any]]:
     """What waits to be placed, in arrival order; of a long text the first characters, said by `cut`."""
-    queued = Submission.objects.filter(conversation=conversation, status=SubmissionStatus.QUEUED)
-    return [_queued_json(row) for row in queued.select_related("author", "note").order_by("pk")]
+    return _queues([conversation]).get(conversation, [])
+
+
+def _queues(conversations: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    queued = Submission.objects.filter(conversation__in=conversations, status=SubmissionStatus.QUEUED)
+    for row in queued.select_related("author", "note").order_by("pk"):
+        found[row.conversation_id].append(_queued_json(row))
+    return found
 
 
 def _queued_json(row: Submission) -> dict[str, Any]:
@@ -89,8 +116,16 @@ def _queued_json(row: Submission) -> dict[str, Any]:
 
 def own_usage(conversation: int) -> dict[str, int | None]:
     """Sums over the conversation's own answers; `cost_micros` is none where no answer has a price (A6)."""
-    sums = Usage.objects.filter(conversation=conversation).aggregate(**{name: Sum(name) for name in _SUMS})
-    return {name: value if name == "cost_micros" else int(value or 0) for name, value in sums.items()}
+    return _usages([conversation]).get(conversation, _NOTHING_USED)
+
+
+def _usages(conversations: Sequence[int]) -> dict[int, dict[str, int | None]]:
+    rows = Usage.objects.filter(conversation__in=conversations).order_by().values_list("conversation")
+    summed = rows.annotate(*(Sum(name) for name in _SUMS))
+    return {
+        pk: {name: None if value is None else int(value) for name, value in zip(_SUMS, values, strict=True)}
+        for pk, *values in summed
+    }
 
 
 def subtree_usage(conversation: int) -> dict[str, int | None]:

@@ -48,6 +48,7 @@ def published() -> Iterator[Published]:
     found = Published()
     with (
         mock.patch.object(publishing, "publish", lambda stream, event: found.events.append((stream, event))),
+        mock.patch.object(publishing, "publish_each", found.events.extend),
         TestCase.captureOnCommitCallbacks(execute=True),
     ):
         yield found

@@ -1,5 +1,6 @@
 """Reading lists of attachments."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from documents.attachments.models import Attachment
@@ -11,6 +12,12 @@ def attachments_of(conversations: list[int]) -> list[Attachment]:
     """The attachments of these conversations, oldest first."""
     rows = Attachment.objects.filter(conversation__in=conversations).select_related("uploader")
     return list(rows.order_by("-pk")[:LISTED])[::-1]
+
+
+def having_attachments(conversations: Sequence[int]) -> set[int]:
+    """Those of these conversations that have any."""
+    rows = Attachment.objects.filter(conversation__in=conversations).order_by()
+    return set(rows.values_list("conversation_id", flat=True).distinct())
 
 
 def attachment_json(row: Attachment) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from typing import Any
 from console.clock import now
 from console.json_text import dumped
 from console.models import Request
+from lineage.actions.copying import create_rows
 from lineage.actions.entries import place_in_each
-from lineage.actions.runs import TALLY, advance, cannot_run, entry_of
-from lineage.actions.states import announce_state
+from lineage.actions.runs import TALLY, advance_each, cannot_run, entry_of
+from lineage.actions.states import announce_states
 from lineage.inboxes import readers_among
 from lineage.models import (
     Conversation,
@@ -70,8 +71,8 @@ def deliver_finishes(*, finishes: Sequence[Finish], callers: dict[int, Conversat
             new.append(finish)
     _put_in(new, callers)
     moment = now()
-    Request.objects.bulk_create(
-        Request(receiver=f"conversation:{f.caller}", request_id=f.key, result="true", created=moment) for f in new
+    create_rows(
+        [Request(receiver=f"conversation:{f.caller}", request_id=f.key, result="true", created=moment) for f in new]
     )
     Delivered.objects.bulk_create(
         [
@@ -85,30 +86,30 @@ def deliver_finishes(*, finishes: Sequence[Finish], callers: dict[int, Conversat
 
 
 def _put_in(finishes: Sequence[Finish], callers: dict[int, Conversation]) -> None:
-    """Notes in idle conversations are placed for all of them at once; mail waits for its reader; the rest takes its turn."""
+    """Notes in idle conversations are placed at once; mail waits for its reader; the rest takes its turn in the queue."""
     if not finishes:
         return
-    readers = readers_among(list(callers.values()))
+    told = [callers[pk] for pk in dict.fromkeys(finish.caller for finish in finishes)]
+    readers = readers_among(told)
     new = [_submission(finish, callers[finish.caller], readers) for finish in finishes]
-    slow = _busy_among([finish.caller for finish in finishes])
-    slow |= {s.conversation_id for s in new if s.type == SubmissionType.INPUT or s.conversation.turn_open}
-    _place_at_once([s for s in new if s.conversation_id not in slow | readers])
-    Submission.objects.bulk_create(new)
-    Note.objects.bulk_create(
-        Note(
-            submission=submission,
-            source=NoteSource.FINISHED,
-            sender_id=finish.target,
-            title=finish.title,
-            text=finish.text,
-        )
-        for submission, finish in zip(new, finishes, strict=True)
+    queueing = _busy_among([row.pk for row in told if row.pk not in readers])
+    queueing |= {s.conversation_id for s in new if s.type == SubmissionType.INPUT or s.conversation.turn_open}
+    _place_at_once([s for s in new if s.conversation_id not in queueing | readers])
+    create_rows(new)
+    create_rows(
+        [
+            Note(
+                submission=submission,
+                source=NoteSource.FINISHED,
+                sender_id=finish.target,
+                title=finish.title,
+                text=finish.text,
+            )
+            for submission, finish in zip(new, finishes, strict=True)
+        ]
     )
-    for pk in dict.fromkeys(submission.conversation_id for submission in new):
-        if pk in readers:
-            announce_state(conversation=callers[pk])
-        elif pk in slow:
-            advance(conversation=callers[pk])
+    announce_states(conversations=[row for row in told if row.pk in readers])
+    advance_each(conversations=[row for row in told if row.pk in queueing - readers])
 
 
 def _submission(finish: Finish, caller: Conversation, readers: set[int]) -> Submission:

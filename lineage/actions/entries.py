@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import batched
 from typing import Any
 
 from django.db import connection, transaction
@@ -10,7 +11,7 @@ from django.db import connection, transaction
 from console.access import Permission, Who
 from console.clock import now
 from console.errors import Conflict, Invalid
-from console.events import Facts, publish_on_commit
+from console.events import Event, Facts, publish_each_on_commit
 from console.json_text import dumped, one_line, storable
 from console.models import Touched
 from console.requests import checked_request_id, remember, remembered
@@ -109,10 +110,11 @@ def place_in_each(
         _keep_usage(conversation, zip(placed, entries, strict=True))
     _save_heads(grown)
     Touched.objects.bulk_create([Touched(conversation=conversation.pk) for conversation in grown])
-    for (conversation, _), placed in zip(pairs, made, strict=True) if announce else ():
-        own = [edit for edit in edits if edit.entry.conversation_id == conversation.pk]
-        for start in range(0, len(placed), BATCH):
-            announce_entries(conversation, placed[start : start + BATCH], own)
+    if announce:
+        of: dict[int, list[EntryEdit]] = {}
+        for edit in edits:
+            of.setdefault(edit.entry.conversation_id, []).append(edit)
+        announce_entries([(row, placed, of.get(row.pk, ())) for (row, _), placed in zip(pairs, made, strict=True)])
     return made
 
 
@@ -158,13 +160,17 @@ def _save_heads(grown: Sequence[Conversation]) -> None:
         )
 
 
-def announce_entries(conversation: Conversation, made: Sequence[Entry], edits: Sequence[EntryEdit]) -> None:
-    """Tell the watchers after the commit (R2)."""
-    of_entry: dict[int, list[EntryEdit]] = {}
-    for edit in edits:
-        of_entry.setdefault(edit.entry.seq, []).append(edit)
-    items = tuple(entry_json(entry, of_entry.get(entry.seq, ())) for entry in made)
-    publish_on_commit(f"conversation:{conversation.pk}", Facts(first=made[0].seq, items=items))
+def announce_entries(grown: Sequence[tuple[Conversation, Sequence[Entry], Sequence[EntryEdit]]]) -> None:
+    """Tell the watchers of these conversations after the commit (R2): new entries, and the edits among them."""
+    events: list[tuple[str, Event]] = []
+    for conversation, made, edits in grown:
+        of_entry: dict[int, list[EntryEdit]] = {}
+        for edit in edits:
+            of_entry.setdefault(edit.entry.seq, []).append(edit)
+        for some in batched(made, BATCH, strict=False):
+            items = tuple(entry_json(entry, of_entry.get(entry.seq, ())) for entry in some)
+            events.append((f"conversation:{conversation.pk}", Facts(first=some[0].seq, items=items)))
+    publish_each_on_commit(events)
 
 
 def append_entries(

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from lineage.actions.roots import lock_root
 from lineage.models import Conversation, Root, Task
 
+MANY = 10  # conversations from which on one more statement costs less than a row of their root beside each
+
 
 def lock_all(*, root: int | None = None, conversations: Iterable[int]) -> tuple[Root | None, dict[int, Conversation]]:
     """The root when one is named, then these conversations by number; held until the transaction ends.
@@ -12,12 +14,9 @@ def lock_all(*, root: int | None = None, conversations: Iterable[int]) -> tuple[
     A root's own conversation comes into the second answer only when it is named among them.
     """
     held = lock_root(root) if root is not None else None
-    rows = (
-        Conversation.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("root")
-        .filter(pk__in=set(conversations))
-        .order_by("pk")
-    )
+    ids = set(conversations)
+    rows = Conversation.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=ids).order_by("pk")
+    rows = rows.prefetch_related("root") if len(ids) > MANY else rows.select_related("root")
     return held, {row.pk: row for row in rows}
 
 

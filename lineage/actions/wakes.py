@@ -9,15 +9,23 @@ from lineage.tasks.nudges import nudge_on_commit
 
 def wake(subject: str) -> None:
     """Have a worker look at what waits for this subject, after this transaction's commit."""
-    Wake.objects.create(subject=subject, created=now())
-    nudge_on_commit(subjects=[subject])
+    wake_each([subject])
+
+
+def wake_each(subjects: Iterable[str]) -> None:
+    """The same for many: a row and a hint each."""
+    moment = now()
+    rows = [Wake(subject=subject, created=moment) for subject in sorted(subjects)]
+    if rows:
+        Wake.objects.bulk_create(rows)
+        for row in rows:
+            nudge_on_commit(subjects=[row.subject])
 
 
 def wake_awaited(subjects: Iterable[str]) -> None:
     """Wake those of these subjects that something waits for. The caller holds the lock under which waiters park (L11)."""
     awaited = Task.objects.filter(status=TaskStatus.WAITING, subject__in=list(subjects))
-    for subject in sorted(set(awaited.values_list("subject", flat=True))):
-        wake(subject)
+    wake_each(set(awaited.values_list("subject", flat=True)))
 
 
 def conversation_subject(conversation: int) -> str:

@@ -1,6 +1,6 @@
 """A hook for tests of L10: end this process without warning at a named boundary of a phase.
 
-`CONSOLE_EXIT_AT=notify:deliver:commit` ends it where a notify task's phase deliver is about to commit. Points are `begin`
+`CONSOLE_EXIT_AT=notify:wait:commit` ends it where a notify task's phase wait is about to commit. Points are `begin`
 (claimed, nothing done), `commit` (everything written, not yet committed) and `committed`. Off unless the variable is set.
 """
 

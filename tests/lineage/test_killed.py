@@ -196,7 +196,7 @@ def prepare_summarise(who: Who, tally: Root) -> Callable[[], None]:
 KINDS = {
     "prompt": (prepare_prompt, ["deliver"]),
     "generation": (prepare_generation, ["think", "write"]),
-    "notify": (prepare_notify, ["wait", "deliver"]),
+    "notify": (prepare_notify, ["wait"]),
     "landing-note": (prepare_landing_note, ["deliver"]),
     "memorize": (prepare_memorize, ["propose", "write"]),
     "summarise": (prepare_summarise, ["ask", "write"]),

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from console.access import Who
 from console.errors import DomainError
@@ -14,6 +16,7 @@ from lineage.actions.stops import stop_conversation
 from lineage.actions.submissions import submit, withdraw_submission
 from lineage.actions.tokens import revoke_token
 from lineage.models import Conversation, Delivered, Entry, Note, Root, State, Submission, SubmissionType, Task, WhenBusy
+from lineage.tasks.working import run_subject
 from tests.factories import make_agent, make_person, make_root, say
 from tests.lineage.working import work
 
@@ -256,6 +259,49 @@ def test_many_waiters_of_one_target_are_each_told_once(mira: Who, root: Root, fi
 
 
 # Submissions
+
+
+def test_many_are_told_in_as_many_statements_as_few(mira: Who, root: Root, finch: Who) -> None:
+    """L11: as notes, as inputs that wake, as mail, and in the turn of a conversation that is busy."""
+    say(mira, root.pk, "What now?", "Look around.")
+
+    def told_to(count: int) -> int:
+        say(finch, own(finch), "Go.", "Working.", end=False)
+        noted = [branch(mira, root.pk) for _ in range(count)]
+        woken = [branch(mira, root.pk) for _ in range(count)]
+        busy = [branch(mira, root.pk) for _ in range(count)]
+        reading = [own(make_agent(root, f"reader{n}")[0]) for n in range(count)]
+        for caller in [*noted, *woken, *busy, *reading]:
+            request_notify(who=mira, caller=caller, target=own(finch), wake=caller not in noted)
+        for caller in busy:
+            say(mira, caller, "Go on.", "Half.", end=False)
+        work()
+        answer = say(finch, own(finch), "And?", "Done.")[1]
+        with CaptureQueriesContext(connection) as statements:
+            run_subject(f"conversation:{own(finch)}")
+        for caller in noted:
+            assert last_entry(caller).kind == "lineage.note"
+        for caller in woken:
+            assert last_entry(caller).kind == "lineage.finished"
+            assert Submission.objects.get(conversation=caller, kind="lineage.finished").reason == "no_model"
+        for caller in [*busy, *reading]:
+            assert Submission.objects.get(conversation=caller, kind="lineage.finished").status == "queued"
+        assert all(Delivered.objects.get(caller=c).answer == answer for c in [*noted, *woken, *busy, *reading])
+        return len(statements)
+
+    few = told_to(1)
+    assert told_to(8) - few <= 6  # some statements are made only for few, some only for many
+
+
+def test_a_finish_that_an_older_version_fixed_is_told_as_it_was(mira: Who, root: Root, wren: Who, finch: Who) -> None:
+    """L9: version 1 told in a phase of its own."""
+    say(finch, own(finch), "Go.", "Working.", end=False)
+    task = request_notify(who=wren, caller=own(wren), target=own(finch), wake=False)["task"]
+    fixed = '{"title":"finch","text":"As it was.","answer":2}'
+    Task.objects.filter(pk=task).update(version=1, phase="deliver", facts=fixed)
+    work()
+    assert inbox(wren) == [f"#{own(finch)} finished: finch\n\nIt last said:\nAs it was."]
+    assert Task.objects.get(pk=task).outcome == "completed"
 
 
 def test_what_is_queued_can_be_withdrawn(mira: Who, root: Root) -> None:

@@ -4,6 +4,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -13,13 +14,15 @@ from console.access import Who, who_is_user
 from console.actions.people import make_user
 from console.embedded.children import start_child, stop_children
 from console.management.base import ConsoleCommand
+from console.models import Role
 from console.processes import worker_children
 from lineage.actions.entries import NewEntry, append_entries, lock_conversation, place_entries
 from lineage.actions.forks import fork_conversation
 from lineage.actions.notify import request_notify
 from lineage.actions.roots import create_root
+from lineage.actions.tokens import make_token
 from lineage.loading import load_context
-from lineage.measuring import count_waiting, is_new_console, told_by
+from lineage.measuring import count_waiting, is_new_console, newest_note, told_after
 from lineage.models import Conversation, Root
 
 READY_S = 60.0  # for a worker to start
@@ -67,42 +70,46 @@ class Command(ConsoleCommand):
         with transaction.atomic():
             place_entries(conversation=lock_conversation(root.pk), entries=[NewEntry(kind="system")])
             row = lock_conversation(root.pk)
-            callers = [fork_conversation(source=row, at=1) for _ in range(waiting)]
-            targets = [fork_conversation(source=row, at=1) for _ in range(waiting)]
+            callers = [fork_conversation(source=row, at=1).pk for _ in range(waiting)]
+            shared, *targets = [fork_conversation(source=row, at=1) for _ in range(1 + waiting)]
         for target in targets:
             _append(who, target, "begins", end=False)
         (child,) = worker_children(1)
         running = {child: start_child(child)}
         try:
             for caller, target in zip(callers, targets, strict=True):
-                request_notify(who=who, caller=caller.pk, target=target.pk, wake=False)
+                request_notify(who=who, caller=caller, target=target.pk, wake=False)
             _until(lambda: count_waiting() == waiting, READY_S, "the notifies to wait")
             _analyze()
             self._one_by_one(who, callers, targets, rounds)
-            self._all_at_once(who, callers, targets)
+            self._all_at_once(who, "as notes", callers, shared, wake=False)
+            self._all_at_once(who, "waking each", callers, shared, wake=True)
+            sessions = _sessions(root, waiting)
+            self._all_at_once(who, "as mail of sessions", sessions, shared, wake=True)
         finally:
             stop_children(running)
 
-    def _one_by_one(self, who: Who, callers: list[Conversation], targets: list[Conversation], rounds: int) -> None:
+    def _one_by_one(self, who: Who, callers: list[int], targets: list[Conversation], rounds: int) -> None:
         """One conversation after the other finishes while all others wait."""
         times: list[float] = []
         for number in range(min(rounds, len(targets))):
-            times += _tell(who, targets[number], f"done {number}", [callers[number].pk])
-            request_notify(who=who, caller=callers[number].pk, target=targets[number].pk, wake=False)
+            times += _tell(who, targets[number], f"done {number}", [callers[number]])
+            request_notify(who=who, caller=callers[number], target=targets[number].pk, wake=False)
             _until(lambda: count_waiting() == len(targets), TOLD_S, "the notify to wait again")
         self._say(f"one finish, one of {len(targets)} waiting", times)
 
-    def _all_at_once(self, who: Who, callers: list[Conversation], targets: list[Conversation]) -> None:
-        """All wait for the same conversation, and it finishes."""
+    def _all_at_once(self, who: Who, how: str, callers: list[int], target: Conversation, *, wake: bool) -> None:
+        """All wait for the same conversation, and it finishes; beside them those of the other conversations go on waiting."""
         times: list[float] = []
         for number in range(5):
-            target = targets[0]
+            all_wait = partial(_wait_together, count_waiting() + len(callers))
             _append(who, target, f"again {number}", end=False)
             for caller in callers:
-                request_notify(who=who, caller=caller.pk, target=target.pk, wake=False)
-            _until(lambda: count_waiting() >= len(callers), TOLD_S, "the notifies to wait")
-            times += _tell(who, target, f"all told {number}", [caller.pk for caller in callers])
-        self._say(f"one finish told to {len(callers)} at once, 5 times", times)
+                request_notify(who=who, caller=caller, target=target.pk, wake=wake)
+            _until(all_wait, READY_S, "the notifies to wait")
+            _analyze()
+            times += _tell(who, target, f"all told {number}", callers)
+        self._say(f"one finish told to {len(callers)} at once {how}, 5 times", times)
 
     def _say(self, what: str, times: list[float]) -> None:
         ranked = sorted(1000 * seconds for seconds in times)
@@ -122,19 +129,28 @@ def _append(who: Who, conversation: Conversation, text: str, *, end: bool) -> No
 
 def _tell(who: Who, target: Conversation, text: str, callers: list[int]) -> list[float]:
     """End a turn; seconds from its commit until each caller has its note, seen by asking the database often."""
-    before, found = told_by(callers), dict[int, float]()
+    before, found = newest_note(), dict[int, float]()
     _append(who, target, text, end=True)
     began = time.perf_counter()
-    _until(lambda: _note(callers, before, found, began) == len(callers), TOLD_S, "the notes")
-    return list(found.values())
 
-
-def _note(callers: list[int], before: dict[int, int], found: dict[int, float], began: float) -> int:
-    elapsed = time.perf_counter() - began
-    for caller, count in told_by(callers).items():
-        if count > before.get(caller, 0):
+    def all_told() -> bool:
+        told = told_after(before)
+        elapsed = time.perf_counter() - began
+        for caller in told:
             found.setdefault(caller, elapsed)
-    return len(found)
+        return len(found) == len(callers)
+
+    _until(all_told, TOLD_S, "the notes")
+    return [found[caller] for caller in callers]
+
+
+def _wait_together(count: int) -> bool:
+    return count_waiting() >= count
+
+
+def _sessions(root: Root, count: int) -> list[int]:
+    made = [make_token(who=None, name=f"agent {number}", root=root.pk, role=Role.AGENT) for number in range(count)]
+    return [one.token.conversation_id for one in made]
 
 
 def _until(is_there: Callable[[], bool], seconds: float, what: str) -> None:

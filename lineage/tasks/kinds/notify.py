@@ -1,25 +1,28 @@
 """*notify*: waits until a conversation is idle with an answer that its caller was not told, then tells it, once (L22, L23).
 
-Both phases run for many tasks in one commit: a conversation that finishes may have hundreds of waiters (L11).
+Looking and telling are one commit, for many tasks at once: a conversation that finishes may have hundreds of waiters, and
+the last of them is not to be told later than the first (L11).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lineage.actions.deliveries import FINISHED, NO_ANSWER, Finish, deliver_finishes
 from lineage.actions.settling import is_idle, owned_by
 from lineage.actions.wakes import conversation_subject
 from lineage.loading import last_own_answer
 from lineage.models import Conversation, Delivered
-from lineage.tasks.definitions import Definition, register_kind
+from lineage.tasks.definitions import Checkpoint, Definition, register_kind
 from lineage.tasks.running import Run, commit_together
 
 
 def wait(run: Run) -> None:
-    """Look, and tell or park, under the locks of the target and of all that it owns (L11)."""
+    """Look, and tell or park, under the locks of the caller, the target and all that the target owns (L11)."""
     wait_together([run])
 
 
 def wait_together(runs: Sequence[Run]) -> None:
+    """The same for many. What is told is what stood there when the target was found idle."""
     targets = {int(run.input["target"]) for run in runs}
     owned = {target: owned_by(target) for target in sorted(targets)}
     watched = {*targets, *(child for children in owned.values() for child in children)}
@@ -27,9 +30,14 @@ def wait_together(runs: Sequence[Run]) -> None:
         found = {target: _answer(together.conversations[target]) for target in sorted(targets)}
         grown = {target for target in targets if owned_by(target) != owned[target]}
         told = _told([run.conversation for run in together.runs], targets)
+        finishes: list[Finish] = []
         for run in together.runs:
             commit, target = together.of(run), int(run.input["target"])
             row = together.conversations[target]
+            if run.facts:  # fixed by an older version, which told in a phase of its own
+                finishes.append(_finish(run, **run.facts))
+                commit.complete({"answer": run.facts["answer"]})
+                continue
             if target in grown:
                 commit.retry(after_s=0, why="A subagent was started meanwhile.")
                 continue
@@ -41,31 +49,21 @@ def wait_together(runs: Sequence[Run]) -> None:
                 continue
             seq, text = answer
             said = text if len(text) <= FINISHED else f"{text[:FINISHED]}…"
-            commit.go("deliver", {"title": row.title, "text": said or NO_ANSWER, "answer": seq})
-
-
-def deliver(run: Run) -> None:
-    """Tell what was fixed when the target was found idle; done and told are one transaction."""
-    deliver_together([run])
-
-
-def deliver_together(runs: Sequence[Run]) -> None:
-    with commit_together(runs) as together:
-        finishes = [
-            Finish(
-                task=run.task,
-                caller=run.conversation,
-                target=int(run.input["target"]),
-                title=str(run.facts["title"]),
-                text=str(run.facts["text"]),
-                answer=int(run.facts["answer"]),
-                wake=bool(run.input["wake"]),
-            )
-            for run in together.runs
-        ]
+            finishes.append(_finish(run, title=row.title, text=said or NO_ANSWER, answer=seq))
+            commit.complete({"answer": seq})
         deliver_finishes(finishes=finishes, callers=together.conversations)
-        for run in together.runs:
-            together.of(run).complete({"answer": run.facts["answer"]})
+
+
+def _finish(run: Run, *, title: str, text: str, answer: int) -> Finish:
+    return Finish(
+        task=run.task,
+        caller=run.conversation,
+        target=int(run.input["target"]),
+        title=title,
+        text=text,
+        answer=answer,
+        wake=bool(run.input["wake"]),
+    )
 
 
 def _answer(target: Conversation) -> tuple[int, str] | None:
@@ -75,16 +73,23 @@ def _answer(target: Conversation) -> tuple[int, str] | None:
 
 def _told(callers: Sequence[int], targets: set[int]) -> dict[tuple[int, int], int]:
     rows = Delivered.objects.filter(caller__in=callers, target__in=targets)
-    return {(row.caller_id, row.target_id): row.answer for row in rows}
+    return {(caller, target): answer for caller, target, answer in rows.values_list("caller", "target", "answer")}
+
+
+def _brought_up(version: int, before: Checkpoint) -> Checkpoint:
+    """Version 1 fixed what it told in the checkpoint of a phase `deliver`."""
+    return replace(before, phase="wait")
 
 
 NOTIFY = register_kind(
     Definition(
         kind="notify",
-        version=1,
+        version=2,
         first="wait",
-        phases={"wait": wait, "deliver": deliver},
-        batches={"wait": wait_together, "deliver": deliver_together},
+        phases={"wait": wait},
+        batches={"wait": wait_together},
         foreground=False,
+        oldest=1,
+        migrate=_brought_up,
     )
 )

@@ -39,6 +39,16 @@ def test_an_event_arrives_through_the_layer_as_it_was_sent(event: Event, valkey:
     assert plain(publishing.unpacked(message["event"])) == plain(event)
 
 
+def test_many_events_arrive_in_order(valkey: Valkey) -> None:
+    with valkey.client() as client, client.pubsub(ignore_subscribe_messages=True) as listener:
+        listener.subscribe("asgi__group__conversation.12")
+        assert listener.get_message(timeout=5) is None  # the confirmation
+        publishing.publish_each([("conversation:12", AccessChanged(actor=n)) for n in range(publishing.TOGETHER + 1)])
+        sent = [listener.get_message(timeout=5) for _ in range(publishing.TOGETHER + 1)]
+    messages = [get_channel_layer().deserialize(one["data"]) for one in sent if one]  # type: ignore[no-untyped-call]
+    assert [one["event"] for one in messages] == [["access", n] for n in range(publishing.TOGETHER + 1)]
+
+
 def test_what_is_too_large_is_only_pointed_at() -> None:
     large = msgspec.Raw(b'"' + b"x" * publishing.LARGEST_EVENT + b'"')
     small = msgspec.Raw(b'"' + b"x" * (publishing.LARGEST_EVENT - 2) + b'"')
