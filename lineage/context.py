@@ -76,7 +76,7 @@ def derive_context(*, head: Line | None, lines: Sequence[Line], edits: Mapping[i
 
     `edits` has the newest edit per target seq: none omits it, JSON text is read in its place.
     """
-    before, after = derive_parts(head=head, lines=lines, edits=edits)
+    before, after = _derived(head, lines, edits)
     return Context(
         head=joined_messages((message for _, message in before), opening=False),
         rest=joined_messages((message for _, message in after), opening=False),
@@ -88,6 +88,14 @@ Parts = list[tuple[int, Message]]
 
 def derive_parts(*, head: Line | None, lines: Sequence[Line], edits: Mapping[int, str | None]) -> tuple[Parts, Parts]:
     """The same before messages of one role are joined: those of the head, then the rest, each with the seq of its first line."""
+    before, after = _derived(head, lines, edits)
+    return list(before), list(after)
+
+
+def _derived(
+    head: Line | None, lines: Sequence[Line], edits: Mapping[int, str | None]
+) -> tuple[Iterable[tuple[int, Message]], Iterable[tuple[int, Message]]]:
+    """Both parts, put together while they are read: ten thousand pairs are never held."""
     building = _Building()
     if head is not None:
         building.add([head], edits)
@@ -96,7 +104,7 @@ def derive_parts(*, head: Line | None, lines: Sequence[Line], edits: Mapping[int
     if border:
         building.slots.append(_Slot("", [], 0))  # nothing joins over the border: `head` and `rest` are given apart
     building.add(lines, edits)
-    return list(_emitted(building.slots[:border])), list(_emitted(building.slots[border:]))
+    return _emitted(building.slots[:border]), _emitted(building.slots[border:])
 
 
 def joined_messages(messages: Iterable[Message], *, opening: bool = True) -> list[Message]:
@@ -160,8 +168,11 @@ class _Building:
                 role, content = message.role, message.content
                 if not slots or slots[-1].role != role:  # the plain cases: a text after the other side's
                     if isinstance(content, str):
-                        if role == "user" and content and not content.isspace():
-                            slots.append(_Slot(role, [content], line.seq))
+                        if content and not content.isspace() and line.message_id not in answers:
+                            slot = _Slot(role, [content], line.seq)
+                            slots.append(slot)
+                            if line.message_id and role == "assistant":
+                                answers[line.message_id] = slot
                             continue
                     elif role == "assistant" and len(content) == 1 and line.message_id not in answers:
                         block = content[0]

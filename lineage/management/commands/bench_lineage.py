@@ -115,7 +115,7 @@ class Command(ConsoleCommand):
         ranked = sorted(1000 * seconds for seconds in times)
         p99 = ranked[min(len(ranked) - 1, int(len(ranked) * 0.99))]
         self.stdout.write(
-            f"{what}: {len(ranked)} measured, median {statistics.median(ranked):.1f} ms, p99 {p99:.1f} ms, "
+            f"{what}: {len(ranked)} measured, p50 {statistics.median(ranked):.1f} ms, p99 {p99:.1f} ms, "
             f"longest {ranked[-1]:.1f} ms"
         )
 
