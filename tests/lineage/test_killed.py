@@ -14,6 +14,10 @@ from django.db import connection, transaction
 
 from console.access import Who
 from console.clock import moved
+from documents.attachments.access import read_attachment
+from documents.attachments.storing import attachments_folder
+from documents.models import Attachment
+from lineage.actions.attachments import upload_attachment
 from lineage.actions.branches import start_branch
 from lineage.actions.entries import lock_conversation
 from lineage.actions.landings import NewLanding, record_landing
@@ -38,9 +42,11 @@ from lineage.models import (
 from lineage.tasks import nudges
 from lineage.tasks.boundaries import EXIT_STATUS, POINTS
 from lineage.tasks.claiming import LEASE
+from lineage.tasks.definitions import known_kinds
 from lineage.tasks.kinds.summarise import summarise_later
 from lineage.tasks.sweeping import sweep_tasks
 from tests.factories import make_person, make_root, say
+from tests.lineage.agent import test_killed as with_a_model
 from tests.lineage.kinds import GENERATION, answer
 from tests.lineage.working import kind_in_place, work
 
@@ -193,7 +199,26 @@ def prepare_summarise(who: Who, tally: Root) -> Callable[[], None]:
     return check
 
 
+def prepare_extract(who: Who, tally: Root) -> Callable[[], None]:
+    number = branch_of(tally)
+    made = upload_attachment(who=who, conversation=number, filename="plan.md", chunks=[b"# Plan\n"])
+    before = Conversation.objects.get(pk=number).state_version
+
+    def check() -> None:
+        row = Attachment.objects.get(pk=made.pk)
+        assert (row.status, row.chars) == ("extracted", 7)
+        assert read_attachment(who=who, name=made.name).text == "# Plan\n"
+        assert Conversation.objects.get(pk=number).state_version == before + 1
+        assert {path.name for path in attachments_folder().glob(f"*{made.name}*")} == {
+            made.name,
+            f"{made.name}.extracted",
+        }
+
+    return check
+
+
 KINDS = {
+    "extract": (prepare_extract, ["extract"]),
     "prompt": (prepare_prompt, ["deliver"]),
     "generation": (prepare_generation, ["think", "write"]),
     "notify": (prepare_notify, ["wait"]),
@@ -202,6 +227,13 @@ KINDS = {
     "summarise": (prepare_summarise, ["ask", "write"]),
 }
 BOUNDARIES = [f"{kind}:{phase}:{point}" for kind, (_, phases) in KINDS.items() for phase in phases for point in POINTS]
+
+
+def test_every_phase_of_every_kind_is_ended_at_every_boundary() -> None:
+    """A new kind or phase comes with a test of its boundaries, here or beside the model it needs."""
+    found = {f"{kind.kind}:{phase}:{point}" for kind in known_kinds() for phase in kind.phases for point in POINTS}
+    tested = {*BOUNDARIES, *with_a_model.BOUNDARIES, *with_a_model.OF_A_CHILD}
+    assert found - tested == set()
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)

@@ -8,18 +8,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
+from kombu import pools
 
 from console.access import Who
+from console.celery import app, broker_url
 from lineage.actions.branches import start_branch
+from lineage.actions.landings import NewLanding, record_landing
 from lineage.actions.notify import request_notify
-from lineage.models import Conversation, Entry, Note, Root, Task, TaskStatus
+from lineage.models import Conversation, Entry, MemoryProposal, Note, Root, Task, TaskStatus, Wake
 from lineage.tasks import nudges
 from lineage.tasks.sweeping import sweep_tasks
+from tests.console.live.conftest import Valkey, running_valkey, used
 from tests.factories import make_person, make_root, say
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]  # two workers start
@@ -33,7 +38,7 @@ PATIENCE_S = 60.0  # a machine that is busy with other tests
 
 
 @contextmanager
-def worker(exit_at: str = "") -> Iterator[subprocess.Popen[bytes]]:
+def worker(exit_at: str = "", redis_url: str = "") -> Iterator[subprocess.Popen[bytes]]:
     """A Celery worker as `up` starts it, on the test's database; killed at the end."""
     found = connection.settings_dict
     place = f"postgresql://{found['USER']}@{quote(str(found['HOST']), safe='')}/{found['NAME']}"
@@ -46,6 +51,7 @@ def worker(exit_at: str = "") -> Iterator[subprocess.Popen[bytes]]:
             "DATABASE_POOL": "4",
             "CONSOLE_DATA": str(settings.DATA_DIR),
             "CONSOLE_EXIT_AT": exit_at,
+            **({"REDIS_URL": redis_url} if redis_url else {}),
         },
         start_new_session=True,
     )
@@ -100,3 +106,65 @@ def test_what_a_killed_worker_left_is_finished_by_the_next(mira: Who, root: Root
     with worker():
         until(lambda: Entry.objects.filter(conversation=number, kind="user").exists(), sweeping=True)
     assert Entry.objects.filter(conversation=number, kind="user").count() == 1
+
+
+@contextmanager
+def hinting_over(valkey: Valkey) -> Iterator[None]:
+    """This process gives its hints to that server."""
+
+    def address(url: str) -> None:
+        app.conf.broker_url = url
+        pools.reset()
+        app._pool = app.amqp._producer_pool = None
+        nudges.forget_failure()
+
+    before = app.conf.broker_url
+    address(broker_url(valkey.url))
+    try:
+        yield
+    finally:
+        address(before)
+
+
+def test_valkey_is_killed_between_the_commit_and_the_hint(mira: Who, root: Root, settings: Any) -> None:
+    """The writers see no error, the worker lives on, and once Valkey is back the sweep brings each effect, once."""
+    with running_valkey() as valkey, used(valkey, settings), hinting_over(valkey), worker(redis_url=valkey.url) as one:
+        target = start_branch(who=mira, source=root.pk, prompt="Go.")
+        caller = start_branch(who=mira, source=root.pk, prompt="Wait.")
+        until(lambda: Entry.objects.filter(conversation=caller, kind="user").exists(), sweeping=True)
+        say(mira, target, "Go on.", "Half.", end=False)
+        request_notify(who=mira, caller=caller, target=target, wake=False)
+        until(lambda: Task.objects.filter(kind="notify", status=TaskStatus.WAITING).exists(), sweeping=True)
+        killed: list[bool] = []
+
+        def kill() -> None:
+            valkey.kill()
+            killed.append(Task.objects.filter(kind="memorize").exists())  # what this tells of is committed
+
+        with transaction.atomic():
+            transaction.on_commit(kill)  # before the hints of what is done here
+            say(mira, target, "On.", "Done.")
+            record_landing(who=mira, conversation=target, new=LANDING)
+            late = start_branch(who=mira, source=root.pk, prompt="Late.")
+        assert killed == [True]
+        assert not sweep_reaches_a_worker()
+        assert not Note.objects.filter(submission__conversation=caller).exists()
+        assert not Entry.objects.filter(conversation=late, kind="user").exists()
+        valkey.start()
+        nudges.forget_failure()
+        until(lambda: not Task.objects.exclude(status=TaskStatus.TERMINAL).exists(), sweeping=True)
+        assert one.poll() is None
+    assert Note.objects.get(submission__conversation=caller).text == "Done."
+    assert Entry.objects.filter(conversation=late, kind="user").count() == 1
+    assert MemoryProposal.objects.count() == 1
+    assert not Wake.objects.exists()
+
+
+def sweep_reaches_a_worker() -> bool:
+    nudges.forget_failure()
+    return nudges.send_nudge([], [])
+
+
+LANDING = NewLanding(
+    at=1, sha="0" * 40, base="1" * 40, target="main", commits=[], paths=["a.py"], divergence="", title="Rounding"
+)

@@ -11,6 +11,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from console.access import Who
+from documents.verifying import document_faults
 from lineage.actions.abstracts import write_abstract
 from lineage.actions.branches import start_branch
 from lineage.actions.entries import NewEntry, append_entries, lock_conversation
@@ -30,6 +31,7 @@ from lineage.models import (
     Wake,
 )
 from lineage.tasks.working import run_due, run_subject
+from lineage.verifying import conversation_faults
 from tests.factories import make_person, make_root, say
 from tests.lineage.working import work
 
@@ -111,6 +113,7 @@ def test_notifies_landings_abstracts_and_workers_at_once(mira: Who, tally: Root)
     assert not Task.objects.exclude(status__in=[TaskStatus.TERMINAL]).exists()
     for branch in found:
         assert OpenAbstract.objects.filter(conversation=branch).count() <= 1
+    assert [*document_faults(), *conversation_faults()] == []
 
 
 def cycled(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -14,12 +14,13 @@ from documents.actions.documents import create_document
 from documents.models import Document
 from lineage.actions.approvals import decide_approval
 from lineage.models import Approval, Conversation, Draft, Entry, Task, TaskStatus
-from lineage.tasks.boundaries import EXIT_STATUS
+from lineage.tasks.boundaries import EXIT_STATUS, POINTS
 from lineage.tasks.claiming import LEASE
 from lineage.tasks.kinds.tool import INTERRUPTED
 from tests.factories import make_person, make_root
 from tests.lineage.agent.fakemodel import FakeModel, Fault, fake_model
 from tests.lineage.agent.test_approvals import EDIT, calls, command, result
+from tests.lineage.agent.test_tools import spawns
 from tests.lineage.agent.test_turns import ask, kinds, texts
 from tests.lineage.agent.workers import Workers
 from tests.lineage.working import work
@@ -130,17 +131,17 @@ def test_after_the_effect_of_a_safe_tool(
     assert result(conversation)["content"] == f"Recorded as revision 1 of document {document.pk}."
 
 
-@pytest.mark.parametrize(
-    "boundary",
-    [
-        *(f"generation:ask:{point}" for point in ("begin", "commit", "committed")),
-        *(f"generation:gather:{point}" for point in ("begin", "commit", "committed")),
-        *(f"tool:prepare:{point}" for point in ("begin", "commit", "committed")),
-        *(f"tool:decide:{point}" for point in ("begin", "commit", "committed")),
-        *(f"tool:once:{point}" for point in ("begin", "commit", "committed")),
-        *(f"tool:repeat:{point}" for point in ("begin", "commit", "committed")),
-    ],
+def boundaries(*phases: str) -> list[str]:
+    return [f"{phase}:{point}" for phase in phases for point in POINTS]
+
+
+BOUNDARIES = boundaries(
+    "generation:ask", "generation:gather", "tool:prepare", "tool:decide", "tool:once", "tool:repeat"
 )
+OF_A_CHILD = boundaries("tool:child")
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
 def test_at_every_boundary(
     workers: Workers, model: FakeModel, who: Who, conversation: Conversation, tmp_path: Path, boundary: str
 ) -> None:
@@ -167,3 +168,20 @@ def test_at_every_boundary(
     assert log in {"ran\n", ""}
     assert (log == "ran\n") or any(INTERRUPTED in entry.model for entry in results)
     assert not Task.objects.filter(foreground=True).exclude(status=TaskStatus.TERMINAL).exists()
+
+
+@pytest.mark.parametrize("boundary", OF_A_CHILD)
+def test_while_a_subagent_is_waited_for(
+    workers: Workers, model: FakeModel, who: Who, conversation: Conversation, boundary: str
+) -> None:
+    """One subagent, one answer of it, told once."""
+    spawns(model, {"content": "The helper's answer."})
+    ask(who, conversation, "Start")
+    assert workers.ended(workers.start(boundary)) == EXIT_STATUS
+    with moved(LEASE * 2):
+        work()
+    child = Conversation.objects.get(kind="agent")
+    assert texts(child) == ["CHILD TASK", "The helper's answer."]
+    assert kinds(conversation) == ["user", "assistant", "tool_result", "assistant"]
+    assert f"#{child.pk} answered at #{child.pk}/2:\n\nThe helper's answer." in texts(conversation)
+    assert not Task.objects.exclude(status=TaskStatus.TERMINAL).exists()

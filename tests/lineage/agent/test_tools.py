@@ -178,7 +178,7 @@ def test_a_branch_is_started_once(call: Callable[..., Said], conversation: Conve
     assert Conversation.objects.filter(kind="branch").count() == 1
 
 
-def _spawns(model: FakeModel, *child: dict[str, Any]) -> None:
+def spawns(model: FakeModel, *child: dict[str, Any]) -> None:
     """The first conversation spawns; the subagent, told by its prompt, does what `child` says."""
     model.rules(
         *({"when": {"messages_contain": "CHILD TASK", "turn": turn}, "respond": r} for turn, r in enumerate(child, 1)),
@@ -191,7 +191,7 @@ def _spawns(model: FakeModel, *child: dict[str, Any]) -> None:
 
 
 def test_a_subagents_answer_is_the_result(model: FakeModel, who: Who, conversation: Conversation) -> None:
-    _spawns(model, {"content": "The helper's answer."})
+    spawns(model, {"content": "The helper's answer."})
     ask(who, conversation, "Start")
     work()
     child = Conversation.objects.get(kind="agent")
@@ -210,7 +210,7 @@ def test_an_approval_is_raised_at_any_depth(
     model: FakeModel, who: Who, conversation: Conversation, tmp_path: Path
 ) -> None:
     command = {"name": "run_command", "arguments": {"command": "echo deep > file"}}
-    _spawns(model, {"content": "I must.", "tool_calls": [command]}, {"content": "Ran."})
+    spawns(model, {"content": "I must.", "tool_calls": [command]}, {"content": "Ran."})
     ask(who, conversation, "Start")
     work()
     approval = Approval.objects.get()
@@ -225,7 +225,7 @@ def test_an_approval_is_raised_at_any_depth(
 
 
 def test_a_stop_ends_the_subagent_too(model: FakeModel, who: Who, conversation: Conversation) -> None:
-    _spawns(model, {"tool_calls": [{"name": "run_command", "arguments": {"command": "true"}}]})
+    spawns(model, {"tool_calls": [{"name": "run_command", "arguments": {"command": "true"}}]})
     ask(who, conversation, "Start")
     work()
     stop_conversation(who=who, conversation=conversation.pk)
