@@ -114,7 +114,7 @@ def hinting_over(valkey: Valkey) -> Iterator[None]:
 
     def address(url: str) -> None:
         app.conf.broker_url = url
-        pools.reset()
+        pools.reset()  # type: ignore[no-untyped-call]
         app._pool = app.amqp._producer_pool = None
         nudges.forget_failure()
 
