@@ -4,14 +4,22 @@ from django.db import transaction
 
 from console.clock import now
 from console.json_text import dumped
-from lineage.agent.ledger import Ledger, Receipt
+from lineage.agent.ledger import Ledger, Receipt, carried_texts
+from lineage.context import Message, answer_text, parse_messages
 from lineage.models import Conversation, LoadReceipt, ModelRequest, Note
 
 
 def record_request(
-    *, conversation: Conversation, name: str, at: int, model: str, ledger: Ledger, receipt: Receipt | None
+    *,
+    conversation: Conversation,
+    name: str,
+    at: int,
+    model: str,
+    ledger: Ledger,
+    receipt: Receipt | None = None,
+    body: bytes = b"",
 ) -> None:
-    """Written once per name; `receipt` is none for a request that was too long to be sent."""
+    """Written once per name; a request that was too long to be sent has no `receipt` and no `body`."""
     moment = now()
     with transaction.atomic():
         _, made = ModelRequest.objects.get_or_create(
@@ -37,7 +45,17 @@ def record_request(
                 "time": moment,
             },
         )
-        first = ledger.left_out[1] + 1 if ledger.left_out is not None else 0
-        Note.objects.filter(
-            submission__conversation=conversation, submission__seq__gte=first, submission__seq__lte=at, read=None
-        ).update(read=moment, included=name)
+        Note.objects.filter(pk__in=_carried(conversation, at, body)).update(read=moment, included=name)
+
+
+def _carried(conversation: Conversation, at: int, body: bytes) -> list[int]:
+    """The unread notes that the body carries. One that a head or the cap left out, or that an edit changed, is not read."""
+    unread = Note.objects.filter(submission__conversation=conversation, submission__seq__lte=at, read=None)
+    notes = list(unread.values_list("pk", "submission__model"))
+    texts = carried_texts(body) if notes else frozenset[str]()
+    return [pk for pk, model in notes if any(_said(message) in texts for message in parse_messages(model))]
+
+
+def _said(message: Message) -> str:
+    content = message.get("content")
+    return content if isinstance(content, str) else answer_text([{**message, "role": "assistant"}])

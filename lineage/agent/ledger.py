@@ -123,6 +123,11 @@ def receive(body: bytes, *, agents: str, characters: int, total: int, memories: 
     )
 
 
+def carried_texts(body: bytes) -> frozenset[str]:
+    """The texts that users say in a body, as it was sent."""
+    return frozenset(_texts(json.loads(body)))
+
+
 def _texts(read: Mapping[str, Any]) -> list[str]:
     return [
         str(block.get("text", ""))

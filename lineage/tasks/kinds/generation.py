@@ -158,9 +158,7 @@ def _assembled(run: Run, conversation: Conversation, model: str, name: str) -> A
     try:
         request = assemble(inputs, tails_of(conversation))
     except RequestTooLong as refusal:
-        record_request(
-            conversation=conversation, name=name, at=conversation.head, model=model, ledger=refusal.ledger, receipt=None
-        )
+        record_request(conversation=conversation, name=name, at=conversation.head, model=model, ledger=refusal.ledger)
         with run.commit() as commit:
             _fail(commit, "request_too_long", str(refusal))
         return None
@@ -171,6 +169,7 @@ def _assembled(run: Run, conversation: Conversation, model: str, name: str) -> A
         model=model,
         ledger=request.ledger,
         receipt=request.receipt,
+        body=request.body,
     )
     return request
 

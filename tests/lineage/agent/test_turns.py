@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from pytest_django import Settings
 
 from console.access import Who
 from console.clock import moved
+from lineage.actions.branches import start_branch
 from lineage.actions.drafts import store_draft
+from lineage.actions.entries import NewEntry, lock_conversation, place_entries
+from lineage.actions.memory import apply_memory_ops
+from lineage.actions.notes import leave_note, receipt_json
 from lineage.actions.stops import stop_conversation
 from lineage.actions.submissions import submit
 from lineage.agent import provider, request
@@ -31,6 +35,7 @@ from lineage.models import (
     Usage,
     WhenBusy,
 )
+from lineage.receipts import notes_of
 from lineage.state import conversation_state, own_usage
 from lineage.tasks.claiming import LEASE, claim_one
 from lineage.tasks.kinds import generation
@@ -129,6 +134,40 @@ def test_what_the_model_was_sent_is_kept(
         "run_command",
     ]
     assert "Be kind." in sent["system"][-1]["text"]
+
+
+def test_a_receipt_names_the_memories_that_were_carried(model: FakeModel, who: Who, conversation: Conversation) -> None:
+    """L17, L28: a branch of a root with memories begins with their index."""
+    said = {"kind": "fact", "line": "Tax is rounded per line", "body": "By law."}
+    apply_memory_ops(who=who, root=conversation.pk, ops=[{"op": "add", "slug": "rounding", **said}])
+    model.says("Yes.")
+    ask(who, conversation, "What is known?")
+    work()
+    branch = start_branch(who=who, source=conversation.pk, prompt="Go on from there.")
+    work()
+    assert json.loads(LoadReceipt.objects.get(conversation=conversation).memories) == []
+    assert json.loads(LoadReceipt.objects.get(conversation=branch).memories) == ["rounding"]
+
+
+def test_the_sender_sees_which_request_carried_a_note(model: FakeModel, who: Who, conversation: Conversation) -> None:
+    """L21: computed from the body as sent, so a note that a head put out of context stays unread."""
+    model.says("Yes.")
+    ask(who, conversation)
+    work()
+    sender = Conversation.objects.get(pk=start_branch(who=who, source=conversation.pk, prompt="Look around."))
+    work()
+    leave_note(who=who, to=conversation.pk, sender=sender.pk, text="Before the head.")
+    with transaction.atomic():
+        row = lock_conversation(conversation.pk)
+        place_entries(conversation=row, entries=[NewEntry(kind="reset", head=True)])
+    leave_note(who=who, to=conversation.pk, sender=sender.pk, text="Mind the cents.")
+    ask(who, conversation, "And now?")
+    work()
+    name = ModelRequest.objects.filter(conversation=conversation).latest("pk").name
+    receipts = {note.text: receipt_json(note) for note in notes_of(sender, "sent")}
+    assert receipts["Mind the cents."]["status"] == "read"
+    assert receipts["Mind the cents."]["included"] == name
+    assert receipts["Before the head."]["status"] == "placed"
 
 
 def test_tools_are_called_and_their_results_go_back(model: FakeModel, who: Who, conversation: Conversation) -> None:
