@@ -1,4 +1,4 @@
-"""A running console as outside programs meet it: the official MCP client, and edits while its processes are killed (L10)."""
+"""A running console as outside programs meet it: edits while its processes are killed (L10)."""
 
 import json
 import threading
@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx2
 import pytest
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from tests.console.up import Console, running_console, wait_until
 
@@ -53,27 +50,6 @@ def api(running_console: Console) -> Api:
 def root(api: Api) -> int:
     _, listed = api.call("GET", "roots")
     return int(listed["items"][0]["id"])
-
-
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_the_official_client_works_in_both_eras(api: Api, root: int, mode: Any) -> None:
-    status, document = api.call("POST", f"conversations/{root}/documents", {"title": "Plan", "text": "one\n"})
-    assert status == 200
-    headers = {"Authorization": f"Bearer {api.secret}"}
-    async with (
-        httpx2.AsyncClient(headers=headers, trust_env=False) as http,
-        Client(streamable_http_client(f"{api.base}mcp", http_client=http), mode=mode) as client,
-    ):
-        assert "document_edit" in [tool.name for tool in (await client.list_tools()).tools]
-        edits = [{"old_string": "one", "new_string": "1"}]
-        edited = await client.call_tool("document_edit", {"document": document["id"], "edits": edits})
-        assert not edited.is_error
-        assert edited.structured_content is not None
-        assert edited.structured_content["revision"] == 1
-        refused = await client.call_tool("document_edit", {"document": document["id"], "edits": edits})
-        assert refused.is_error
-        read = await client.call_tool("document_read", {"document": document["id"]})
-        assert "1" in str(read.content[0])
 
 
 @dataclass
