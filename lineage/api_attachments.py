@@ -37,7 +37,7 @@ def list_attachments(request: HttpRequest, conversation: int) -> HttpResponse:
     return listed([attachment_json(found) for found in attachments_of([place for place, _ in row.segments])], None)
 
 
-@router.get("/attachments/{name}")
+@router.get("/attachments/{path:name}")
 def get_attachment(
     request: HttpRequest, name: str, offset: str | None = None, limit: str | None = None
 ) -> HttpResponse:
