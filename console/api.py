@@ -36,6 +36,7 @@ from documents.api import router as documents
 from lineage.api import router as lineage
 from lineage.api_approvals import router as approvals
 from lineage.api_attachments import router as attachments
+from lineage.api_transcripts import router as transcripts
 from lineage.api_tree import router as tree
 
 logger = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ api = NinjaAPI(
     parser=JsonParser(),
     renderer=JsonRenderer(),
 )
-for router in (lineage, tree, documents, attachments, approvals, search):
+for router in (lineage, tree, documents, attachments, approvals, transcripts, search):
     api.add_router("", router)
 
 

@@ -5,7 +5,7 @@ pieces, recalls them and goes on after them. Nobody who holds another lock waits
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -25,7 +25,7 @@ from lineage.models import (
     TranscriptPiece,
     TranscriptSpan,
 )
-from lineage.transcripts.lines import Fault, Line
+from lineage.transcripts.lines import Fault, Line, lines_of
 from lineage.transcripts.numbering import Numbering
 from lineage.transcripts.plan import Step
 from lineage.transcripts.reader import READERS, Reader
@@ -125,12 +125,7 @@ def take_lines(
             fresh = [line for line in lines if line.offset >= file.offset]
             if fresh and not force and not opened.reader.is_ready(name, fresh):
                 return Taken(offset=file.offset, generation=generation, waiting=True)
-            carried = Carried()
-            runs = _packed(fresh)
-            if fresh:
-                carried = _carry_out(opened, folder, opened.reader.read(name, fresh), root, file, runs)
-                home = opened.brought.get(opened.reader.home_of(name))
-                file.conversation_id = home.conversation if home else None
+            carried = _take(opened, folder, file, fresh, root)
             _note_file(file, fresh, looks)
     except BaseException:
         opened.version = -1  # the reader is ahead of the database now: it begins anew
@@ -144,13 +139,34 @@ def take_lines(
     )
 
 
+def append_lines(
+    *, opened: OpenFolder, name: str, choose: Callable[[TranscriptFile], Sequence[bytes]], root: int
+) -> Taken:
+    """Record lines that come without a file, after those of that name. `choose` says which, once the folder is locked.
+
+    Nothing waits: an agent whose call comes later is linked to it then.
+    """
+    try:
+        with transaction.atomic():
+            folder = _caught_up(opened)
+            file, _ = TranscriptFile.objects.get_or_create(folder=folder, name=name)
+            lines = lines_of(choose(file), offset=file.offset)
+            carried = _take(opened, folder, file, lines, root)
+            if lines:
+                end = lines[-1].offset + lines[-1].size
+                _note_file(file, lines, Looks(device=0, inode=0, size=end, modified=0))
+                carried.add(_settle(opened, folder))
+    except BaseException:
+        opened.version = -1
+        raise
+    return Taken(offset=file.offset, conversation=file.conversation_id, carried=carried)
+
+
 def settle_folder(*, opened: OpenFolder) -> Carried:
     """Links that need no new line: an agent whose call was found after its file."""
     try:
         with transaction.atomic():
-            folder = _caught_up(opened)
-            steps = opened.reader.settle()
-            return _carry_out(opened, folder, steps, None, None, _packed(())) if steps else Carried()
+            return _settle(opened, _caught_up(opened))
     except BaseException:
         opened.version = -1
         raise
@@ -195,6 +211,23 @@ def _caught_up(opened: OpenFolder) -> TranscriptFolder:
         for row in rows
     }
     return folder
+
+
+def _take(
+    opened: OpenFolder, folder: TranscriptFolder, file: TranscriptFile, lines: Sequence[Line], root: int | None
+) -> Carried:
+    if not lines:
+        return Carried()
+    runs = _packed(lines)
+    carried = _carry_out(opened, folder, opened.reader.read(file.name, lines), root, file, runs)
+    home = opened.brought.get(opened.reader.home_of(file.name))
+    file.conversation_id = home.conversation if home else None
+    return carried
+
+
+def _settle(opened: OpenFolder, folder: TranscriptFolder) -> Carried:
+    steps = opened.reader.settle()
+    return _carry_out(opened, folder, steps, None, None, _packed(())) if steps else Carried()
 
 
 def _carry_out(

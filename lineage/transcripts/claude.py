@@ -56,6 +56,9 @@ class ClaudeReader:
         agent = agents.agent_in(name)
         if name in self.memory.files or not agent:
             return True
+        told = agents.told_in(lines)
+        if told is not None and name_in(told, "toolUseId"):
+            return agents.place_of(self.memory, name_in(told, "toolUseId")) is not None
         first = next((line.value for line in lines if line.value is not None and name_in(line.value, "uuid")), None)
         return first is not None and agents.owner_of(self.memory, agent, first) is not None
 
@@ -65,6 +68,9 @@ class ClaudeReader:
         self._name = name
         self._file = msgspec.structs.replace(before) if before else FileState(agent=agents.agent_in(name))
         self._draft = Draft(self.memory, self._file)
+        told = agents.told_in(lines) if self._file.agent else None
+        if told is not None:
+            agents.note_meta(self.memory, self._file.agent, told)
         for line in lines:
             if line.value is not None:
                 self._read_value(line, line.value)

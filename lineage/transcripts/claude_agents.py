@@ -5,6 +5,7 @@ known, the same prompt. The meta file can lack the id or come late, and old vers
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,10 +14,12 @@ from lineage.transcripts.blocks import text_of_blocks
 from lineage.transcripts.claude_lines import content_of, name_in
 from lineage.transcripts.claude_memory import AgentCall, AgentMeta, Memory
 from lineage.transcripts.digests import digest
+from lineage.transcripts.lines import Line
 from lineage.transcripts.plan import Linked, Place, Step
 from lineage.transcripts.tools import text_of
 
 COMPACTS = "acompact-"  # begins the ids of agents that write the summary of a compaction
+METADATA = "agent_metadata"  # the type of such a line
 _TOOLS = frozenset({"Agent", "Task"})
 _TAIL = re.compile(r"\bagentId: ([A-Za-z0-9_-]{1,80})")
 _NOTICE = re.compile(r"<(?:agent|task)-id>([A-Za-z0-9_-]{1,80})</(?:agent|task)-id>.*?<status>completed</status>", re.S)
@@ -40,6 +43,12 @@ def note_meta(memory: Memory, agent: str, meta: dict[str, Any]) -> None:
     found = AgentMeta(name_in(meta, "parentAgentId"), name_in(meta, "agentType"), name_in(meta, "description"))
     if memory.metas.get(agent) != found:
         memory.put_meta(agent, found)
+
+
+def told_in(lines: Sequence[Line]) -> dict[str, Any] | None:
+    """What the meta file says, where it comes as a line of the agent's own file: pushed sessions have no files beside it."""
+    told = (line.value for line in reversed(lines) if line.value is not None)
+    return next((value for value in told if value.get("type") == METADATA), None)
 
 
 def note_progress(memory: Memory, line: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ U+2028, U+2029 and U+0085 are legal inside JSON strings, so `str.splitlines` and
 """
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -84,6 +85,16 @@ class LineSplitter:
             return Line(offset=offset, size=size, raw=b"", fault=Fault.TOO_LONG)
         value, fault = decode_object(raw)
         return Line(offset=offset, size=size, raw=raw, value=value, fault=fault)
+
+
+def lines_of(raws: Sequence[bytes], *, offset: int) -> list[Line]:
+    """Lines that came one by one, without their LFs, as if they stood in a file from `offset` on."""
+    lines: list[Line] = []
+    for raw in raws:
+        value, fault = decode_object(raw)
+        lines.append(Line(offset=offset, size=len(raw) + 1, raw=raw, value=value, fault=fault))
+        offset += len(raw) + 1
+    return lines
 
 
 def decode_object(raw: bytes) -> tuple[dict[str, Any] | None, Fault | None]:
