@@ -10,16 +10,12 @@ from console.errors import Invalid
 from lineage.access import conversation_for, visible_roots
 from lineage.actions.entries import append_entries
 from lineage.actions.roots import create_root
-from lineage.api_attachments import router as attachments
-from lineage.api_tree import router as tree
 from lineage.models import Conversation, Root
 from lineage.outside import OutsideEntry, new_entries
 from lineage.queries import LONGEST_PAGE, PAGE, entries_after, entries_before, entries_json
 from lineage.state import own_usage, subtree_usage
 
 router = Router(tags=["lineage"])
-router.add_router("", attachments)
-router.add_router("", tree)
 
 ROOTS_PAGE = 100
 

@@ -12,6 +12,7 @@ from django.test import Client
 from psycopg_pool import PoolTimeout
 
 from console.access import Who
+from console.api import api
 from console.clock import moved, now
 from console.models import Actor, Role, Token, User
 from lineage.models import Root
@@ -206,3 +207,10 @@ def test_roots_are_only_those_of_the_asker() -> None:
     root = make_root(mira, "Hers")
     assert [item["id"] for item in signed_in(mira).get("/api/roots").json()["items"]] == [root.pk]
     assert Root.objects.count() == 2
+
+
+def test_each_call_is_described_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """`/api/docs` would list a call twice whose router was added twice; ninja only warns."""
+    described = api.get_openapi_schema()
+    assert "already used" not in "".join(capsys.readouterr())
+    assert "/api/transcripts/claude" in described["paths"]
