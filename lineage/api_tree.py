@@ -33,6 +33,7 @@ class SubmissionIn(Schema):
     content: str | list[dict[str, Any]] | None = None
     entry: dict[str, Any] | None = None
     when_busy: Literal["steer", "follow_up", "reject"] = "follow_up"
+    attachments: list[str] | None = None
     request_id: str | None = None
 
 
@@ -115,6 +116,7 @@ def post_submission(request: HttpRequest, conversation: int, body: SubmissionIn)
         content=body.content,
         entry=body.entry,
         when_busy=WhenBusy(body.when_busy),
+        attachments=body.attachments,
         request_id=body.request_id,
     )
     return json_answer(result)

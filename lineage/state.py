@@ -9,6 +9,7 @@ from django.db.models import Sum
 
 from documents.attachments.queries import attachment_json, attachments_of, having_attachments
 from lineage.context import as_blocks, parse_messages
+from lineage.loading import visible_ranges
 from lineage.models import Approval, ApprovalStatus, Conversation, Draft, Submission, SubmissionStatus, Usage
 
 QUEUED_TEXT = 500  # characters of a queued text: the state is sent whole at each change
@@ -25,7 +26,7 @@ def conversation_states(conversations: Sequence[Conversation]) -> dict[int, dict
     """The same for many, in as many statements as for one, where none of them has attachments."""
     ids = [conversation.pk for conversation in conversations]
     queues, drafts, approvals, usages = _queues(ids), _drafts(ids), _approvals(ids), _usages(ids)
-    attached = having_attachments(ids)
+    attached = having_attachments({place for row in conversations for place, _ in row.segments})
     return {
         row.pk: {
             "title": row.title,
@@ -34,10 +35,14 @@ def conversation_states(conversations: Sequence[Conversation]) -> dict[int, dict
             "draft": drafts.get(row.pk),
             "approvals": approvals.get(row.pk, []),
             "usage": usages.get(row.pk, _NOTHING_USED),
-            "attachments": [attachment_json(one) for one in attachments_of([row.pk])] if row.pk in attached else [],
+            "attachments": _attachments(row) if any(place in attached for place, _ in row.segments) else [],
         }
         for row in conversations
     }
+
+
+def _attachments(conversation: Conversation) -> list[dict[str, Any]]:
+    return [attachment_json(row) for row in attachments_of(conversation.pk, visible_ranges(conversation))]
 
 
 def draft_of(conversation: int) -> dict[str, Any] | None:

@@ -11,14 +11,14 @@ from console.errors import DomainError, NotFound
 from console.pages.numbers import number_in
 from console.pages.view import page
 from documents.attachments.access import attachment_for, read_attachment
+from documents.attachments.gathered import PICTURES
 from documents.attachments.limits import EXTRACTION_CHARS, PAGE_CHARS
 from documents.attachments.reading import Page
 from documents.attachments.storing import attachments_folder
 from documents.models import AttachmentStatus
 from lineage.access import conversation_for
 
-# Shown as pictures. Everything else is only ever saved: what was uploaded must not run as a page of ours (S3).
-PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+# `PICTURES` are shown as such. Everything else is only ever saved: what was uploaded must not run as a page of ours (S3).
 
 
 @require_GET

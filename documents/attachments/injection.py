@@ -26,49 +26,55 @@ class Attached:
 
 @dataclass(frozen=True, kw_only=True)
 class Injected:
-    """`text` for the request; `carried` code points of each attachment by name."""
+    """One attachment in a request: `text` while there is room, `line` in its place when it has to yield.
 
+    `carried` are the code points of the attachment in `text`; where that is cut, a list line ends it.
+    """
+
+    name: str
     text: str
-    carried: dict[str, int]
+    line: str
+    carried: int
 
 
-def inject(attachments: Sequence[Attached], read: Callable[[str, int], str], budget: int = INJECTION_CHARS) -> Injected:
-    """Texts in attachment order as far as the budget reaches, then a list line for each that was cut or not begun.
+def inject(
+    attachments: Sequence[Attached], read: Callable[[str, int], str], budget: int = INJECTION_CHARS
+) -> list[Injected]:
+    """Texts in attachment order as far as the budget of all reaches; what was cut or not begun gets a list line.
 
     `read(name, limit)` gives the first `limit` code points of an extracted text.
     """
-    parts: list[str] = []
-    lines: list[str] = []
-    carried: dict[str, int] = {}
+    found: list[Injected] = []
     for item in attachments:
         if item.status != EXTRACTED:
-            lines.append(_unreadable_line(item))
+            line = _unreadable_line(item)
+            found.append(Injected(name=item.name, text=line, line=line, carried=0))
             continue
         take = min(item.chars, budget)
         text = read(item.name, take) if take else ""
         budget -= len(text)
-        carried[item.name] = len(text)
-        if text:
-            parts.append(f"Attachment {item.filename} ({item.name}):\n{text}")
-        if len(text) < item.chars or item.truncated:
-            lines.append(_list_line(item, len(text)))
-    if lines:
-        parts.append("Attachments not shown in full:\n" + "\n".join(lines))
-    return Injected(text="\n\n".join(parts), carried=carried)
+        parts = [f"Attachment {item.filename} ({item.name}):\n{text}"] if text else []
+        if len(text) < item.chars or item.truncated or not text:
+            parts.append(_list_line(item, len(text)))
+        found.append(Injected(name=item.name, text="\n\n".join(parts), line=_list_line(item, 0), carried=len(text)))
+    return found
+
+
+def named(item: Attached) -> str:
+    """How a request calls it: the exact name that `attachment_read` wants, the person's name, the type."""
+    return f"{item.name} ({item.filename}, {item.media_type})"
 
 
 def _list_line(item: Attached, shown: int) -> str:
     cut = " The file itself holds more than was extracted." if item.truncated else ""
     if shown >= item.chars:
-        return (
-            f"- {item.name} ({item.filename}, {item.media_type}): all {item.chars} extracted characters are shown.{cut}"
-        )
+        return f"Attachment {named(item)}: all {item.chars} extracted characters are shown.{cut}"
     return (
-        f"- {item.name} ({item.filename}, {item.media_type}): {shown} of {item.chars} characters shown."
+        f"Attachment {named(item)}: {shown} of {item.chars} characters shown."
         f" Read on with {TOOL}, name={item.name}, offset={shown}.{cut}"
     )
 
 
 def _unreadable_line(item: Attached) -> str:
     why = "still being extracted" if item.status == "pending" else item.reason or NO_REASON
-    return f"- {item.name} ({item.filename}, {item.media_type}): no text, {why}."
+    return f"Attachment {named(item)}: no text, {why}."

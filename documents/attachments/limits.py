@@ -3,6 +3,8 @@
 UPLOAD_BYTES = 64 * 1024 * 1024  # one file: a long scanned PDF; kept on disk, never in memory
 EXTRACTION_CHARS = 16 * 1024 * 1024  # code points of a sidecar's text: bounds the disk, not a request (D19)
 INJECTION_CHARS = 64 * 1024  # code points that all attachments of one request bring along (D19)
+PICTURE_BYTES = 5 * 1024 * 1024  # a picture that is shown to a model: providers refuse larger ones
+NAMED = 50  # attachments that one input names: more would be list lines without end
 PAGE_CHARS = 8000  # a page when no limit is given: a few thousand tokens (D20)
 LONGEST_PAGE = 65_536  # a page at most; a larger limit is clamped and the answer says so (D20)
 INDEX_STEP = 65_536  # code points between two byte offsets of the sidecar's index (D20)

@@ -26,8 +26,13 @@ class Attachment(models.Model):
     reason = models.CharField(max_length=REASON_CHARS, blank=True)
     chars = models.PositiveBigIntegerField(default=0)  # code points of the extracted text
     truncated = models.BooleanField(default=False)
+    seq = models.PositiveIntegerField(null=True, blank=True)  # the first entry that brought it; none: not yet sent
+    read = models.PositiveBigIntegerField(default=0)  # how far agents have read, in code points from the begin
     uploader = models.ForeignKey("console.Actor", on_delete=models.PROTECT, related_name="+")
     created = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["conversation", "seq"], name="attachment_place")]
 
     def __str__(self) -> str:
         return f"{self.filename} ({self.name})"

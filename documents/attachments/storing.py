@@ -10,6 +10,7 @@ from django.conf import settings
 from console.errors import TooLarge
 from documents.attachments.limits import UPLOAD_BYTES
 from documents.attachments.models import FolderMark
+from documents.attachments.sidecar import sidecar_path
 
 _MARK = ".shared"  # its content says whether two machines see one folder
 
@@ -40,8 +41,10 @@ def store_upload(name: str, chunks: Iterable[bytes]) -> int:
 
 
 def forget_upload(name: str) -> None:
-    """Remove a stored file that no row names."""
-    (attachments_folder() / name).unlink(missing_ok=True)
+    """Remove a stored file that no row names, and what was extracted from it."""
+    folder = attachments_folder()
+    (folder / name).unlink(missing_ok=True)
+    sidecar_path(folder, name).unlink(missing_ok=True)
 
 
 def refuse_too_large(size: int) -> None:

@@ -4,6 +4,7 @@ from django.db import transaction
 
 from console.clock import now
 from console.json_text import dumped
+from lineage.actions.attachments import note_readings
 from lineage.agent.ledger import Ledger, Receipt, carried_texts
 from lineage.context import Message, answer_text, parse_messages
 from lineage.models import Conversation, LoadReceipt, ModelRequest, Note
@@ -45,6 +46,7 @@ def record_request(
                 "time": moment,
             },
         )
+        note_readings(conversation=conversation.pk, readings=receipt.attachments)
         Note.objects.filter(pk__in=_carried(conversation, at, body)).update(read=moment, included=name)
 
 

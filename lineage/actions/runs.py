@@ -7,6 +7,7 @@ from typing import Any
 from django.db import connection
 
 from console.clock import now
+from lineage.actions.attachments import bring_attachments
 from lineage.actions.entries import NewEntry, place_in_each
 from lineage.actions.settling import live_tasks, set_turn, settle, settle_each
 from lineage.actions.starts import create_tasks
@@ -170,11 +171,12 @@ def place_in_turn(*, batches: Sequence[Batch], catching_up: Set[int]) -> list[li
     pairs = [(conversation, new) for (conversation, _), new in zip(batches, entries, strict=True)]
     made = place_in_each(pairs)
     moment = now()
-    for (_, submissions), placed in zip(batches, made, strict=True):
+    for (row, submissions), placed in zip(batches, made, strict=True):
         for submission, entry in zip(submissions, placed[len(placed) - len(submissions) :], strict=True):
             submission.seq, submission.status = entry.seq, SubmissionStatus.PLACED
             if submission.type == SubmissionType.WRITE:
                 submission.status, submission.ended = SubmissionStatus.DONE, moment
+            bring_attachments(conversation=row.pk, data=submission.data, seq=entry.seq)
     _save([submission for _, submissions in batches for submission in submissions])
     know_tallies(
         (row.pk, placed[0].seq, news[row.pk].position)

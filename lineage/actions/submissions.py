@@ -11,6 +11,7 @@ from console.errors import Conflict, Invalid, NotFound
 from console.json_text import dumped
 from console.requests import checked_request_id, remember, remembered
 from lineage.access import conversation_for
+from lineage.actions.attachments import brought_by
 from lineage.actions.entries import MODEL_BYTES, ROLES, is_own_kind, lock_conversation, refuse_tally
 from lineage.actions.runs import advance, is_working
 from lineage.inboxes import has_reader
@@ -39,14 +40,20 @@ def submit(
     content: str | list[dict[str, Any]] | None = None,
     entry: dict[str, Any] | None = None,
     when_busy: WhenBusy = WhenBusy.FOLLOW_UP,
+    attachments: list[str] | None = None,
     request_id: str | None = None,
 ) -> dict[str, Any]:
     """Admit an input or a write; answers `{id, status, entry?, reason?, why?}` as it stands after admission.
+
+    `attachments` are the names of files that it brings, uploaded to this conversation before. An input of words that does
+    not say which brings all that its author uploaded here and no input has brought yet.
 
     Refusals: `not_found`, `forbidden`, `invalid`, `tally`, `busy`, `no_reader`.
     """
     request_id = checked_request_id(request_id)
     conversation_for(who, conversation, Permission.WRITE)
+    if attachments and content is None:
+        raise Invalid("attachments", "Attachments go with content: an entry of your own brings none.")
     new = _checked(type, content, entry, when_busy, who.actor)
     with transaction.atomic():
         row = lock_conversation(conversation)
@@ -56,6 +63,11 @@ def submit(
             return dict(first)
         if new.type == SubmissionType.INPUT:
             _refuse_input(row, new)
+        if content is not None:
+            found = brought_by(
+                conversation=row, names=attachments, author=who.actor, is_input=type == SubmissionType.INPUT
+            )
+            new.data.update(found)
         submission = enqueue(conversation=row, new=new)
         advance(conversation=row)
         submission.refresh_from_db()

@@ -4,12 +4,16 @@ import os
 from contextlib import suppress
 from typing import Any
 
+from documents.attachments.gathered import gather
+from documents.attachments.queries import attachments_in
 from lineage.agent.failures import ToolFailed
 from lineage.agent.folder.confine import open_file, place_of
+from lineage.agent.images import IMAGE_BYTES
 from lineage.agent.prompt import AGENTS_CHARACTERS, AGENTS_FILE, Agents, agents_section, system_prompt
-from lineage.agent.request import Inputs
+from lineage.agent.request import Attached, Inputs
 from lineage.agent.tools import offered
 from lineage.brief import index_line
+from lineage.loading import context_start, visible_ranges
 from lineage.models import Conversation, Memory
 from lineage.sections import lineage_section
 
@@ -29,8 +33,33 @@ def inputs_of(conversation: Conversation, *, model: str, name: str) -> Inputs:
         agents=agents_in(folder) if folder else Agents(),
         tools=[tool.as_definition() for tool in tools],
         thinking=thinking_of(conversation.thinking),
+        attached=attached_to(conversation),
         memories={memory.slug: index_line(memory) for memory in Memory.objects.filter(root=conversation.root_id)},
     )
+
+
+def attached_to(conversation: Conversation) -> list[Attached]:
+    """The attachments that the entries of its context brought, inherited ones too, in their order (D19)."""
+    rows = attachments_in(visible_ranges(conversation))
+    if not rows:
+        return []
+    begin = context_start(conversation)
+    first = 1 if begin is None else begin[2]
+    return [
+        Attached(
+            name=found.name,
+            seq=found.seq,
+            text=found.text,
+            line=found.line,
+            carried=found.carried,
+            picture=_image(found.media_type, found.picture) if found.picture else None,
+        )
+        for found in gather([row for row in rows if (row.seq or 0) >= first], pictures=IMAGE_BYTES)
+    ]
+
+
+def _image(media_type: str, data: str) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
 def agents_in(folder: str) -> Agents:

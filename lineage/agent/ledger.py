@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lineage.agent.images import image_bytes, images_of
@@ -57,11 +57,12 @@ class Ledger:
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """Which memories the body carried, and how many of AGENTS.md's characters."""
+    """Which memories the body carried, how many of AGENTS.md's characters, and how many of each attachment's."""
 
     memories: tuple[str, ...]
     agents_characters: int
     agents_total: int
+    attachments: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -111,15 +112,25 @@ def weigh(
     )
 
 
-def receive(body: bytes, *, agents: str, characters: int, total: int, memories: Mapping[str, str]) -> Receipt:
-    """The load receipt of a body: a memory is in it when its index line is."""
+def receive(
+    body: bytes,
+    *,
+    agents: str,
+    characters: int,
+    total: int,
+    memories: Mapping[str, str],
+    attachments: Mapping[str, tuple[str, int]] | None = None,
+) -> Receipt:
+    """The load receipt of a body: a memory is in it when its index line is, an attachment when its (text, code points) is."""
     read = json.loads(body)
-    lines = _lines(_texts(read))
+    texts = _texts(read)
+    lines = _lines(texts)
     carried = any(block["text"] == agents for block in read["system"]) if agents else False
     return Receipt(
         memories=tuple(slug for slug, line in memories.items() if line in lines),
         agents_characters=characters if carried else 0,
         agents_total=total,
+        attachments={name: carried for name, (text, carried) in (attachments or {}).items() if text in texts},
     )
 
 

@@ -29,12 +29,18 @@ _NO_ROOM = "AGENTS.md of this folder was left out of this request: the conversat
 
 @dataclass(frozen=True, kw_only=True)
 class Attached:
-    """An attachment as entry `seq` brought it: the text that the body carries, and the list line when that has to yield (D19)."""
+    """An attachment as entry `seq` brought it: the text that the body carries, and the list line when that has to yield (D19).
+
+    `carried` are its code points in the text; 0: the text is a list line itself. A `picture` is an image block; it goes with
+    the messages, as any image does, `text` before it, and is named by its `line` where its message was left out.
+    """
 
     name: str
     seq: int
     text: str
     line: str
+    carried: int = 0
+    picture: Block | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,14 +97,12 @@ def assemble(inputs: Inputs, tails: Iterable[Tail], *, cap: int = REQUEST_CAP) -
     """The body, its ledger and its receipt. `tails` reach further and further back, the last one is whole; only as many are
     taken as the cap can hold. Raises `RequestTooLong`."""
     tail = _long_enough(tails, cap)
-    messages = within_budget(tail.messages, inputs.conversation)
+    messages = within_budget(_with_pictures(inputs, tail.messages), inputs.conversation)
     head = within_budget(tail.head, inputs.conversation)
     notes = (inputs.agents.why,) if inputs.agents.why else ()
-    if tail.is_whole:
-        for carried in range(len(inputs.attached), -1, -1):
-            body = _body(inputs, inputs.agents.text, _opened(_attach(inputs, head, messages, carried)))
-            if _counted(body, messages, head) <= cap:
-                return _assembled(inputs, body, inputs.agents.text, carried, None, cap, notes)
+    if tail.is_whole and (uncut := _uncut(inputs, head, messages, cap)) is not None:
+        body, carried = uncut
+        return _assembled(inputs, body, inputs.agents.text, carried, None, cap, notes)
     for agents in (inputs.agents.text, _NO_ROOM) if inputs.agents.text else ("",):
         shown = (*notes, _NO_ROOM) if agents == _NO_ROOM else notes
         for found, left_out in _cuts(inputs, tail, head, messages, room=cap - len(_body(inputs, agents, ()))):
@@ -106,6 +110,42 @@ def assemble(inputs: Inputs, tails: Iterable[Tail], *, cap: int = REQUEST_CAP) -
             if _counted(body, found) <= cap:
                 return _assembled(inputs, body, agents, 0, left_out, cap, shown)
     raise RequestTooLong(_assembled(inputs, body, agents, 0, left_out, cap, shown).ledger)
+
+
+def _uncut(inputs: Inputs, head: Sequence[Message], messages: Sequence[Message], cap: int) -> tuple[bytes, int] | None:
+    """The body with every message, and how many attachments it carries as text: all, else the most that fit; none when not
+    even their list lines fit."""
+
+    def body_with(carried: int) -> bytes | None:
+        body = _body(inputs, inputs.agents.text, _opened(_attach(inputs, head, messages, carried)))
+        return body if _counted(body, messages, head) <= cap else None
+
+    carried, too_many = len(inputs.attached), len(inputs.attached)
+    if (body := body_with(carried)) is not None:
+        return body, carried
+    if not inputs.attached or (body := body_with(0)) is None:
+        return None
+    carried = 0
+    while too_many - carried > 1:  # each body is a quarter of a MB: not one for each of many attachments
+        middle = (carried + too_many) // 2
+        if (found := body_with(middle)) is None:
+            too_many = middle
+        else:
+            body, carried = found, middle
+    return body, carried
+
+
+def _with_pictures(inputs: Inputs, messages: Sequence[Message]) -> list[Message]:
+    """The messages with each attached picture in the one of the entry that brought it."""
+    found = list(messages)
+    for attached in inputs.attached:
+        place = max((place for place, message in enumerate(found) if message.seq <= attached.seq), default=-1)
+        if attached.picture is None or place < 0 or found[place].role != "user":
+            continue
+        shown: list[Block] = [{"type": "text", "text": attached.text}, attached.picture]
+        message = found[place]
+        found[place] = Message(role=message.role, content=[*message.content, *shown], seq=message.seq)
+    return found
 
 
 def _long_enough(tails: Iterable[Tail], cap: int) -> Tail:
@@ -176,7 +216,12 @@ def _sentence(conversation: int, left_out: LeftOut, pinned: Sequence[Message]) -
 def _attach(inputs: Inputs, head: Sequence[Message], messages: Sequence[Message], carried: int) -> list[Message]:
     """Head and messages joined, with the first `carried` attachments as text and the others as list lines, each in the message of
     the entry that brought it, or in front where that one was left out."""
-    texts = [(a.seq, a.text if number < carried else a.line) for number, a in enumerate(inputs.attached)]
+    first = messages[0].seq if messages else None
+    texts = [
+        (a.seq, a.text if number < carried and a.picture is None else a.line)
+        for number, a in enumerate(inputs.attached)
+        if a.picture is None or first is None or a.seq < first
+    ]
     found, waiting = list(head), [text for seq, text in texts if not messages or seq < messages[0].seq]
     bounds = [*(message.seq for message in messages[1:]), None]
     for message, end in zip(messages, bounds, strict=True):
@@ -240,16 +285,29 @@ def _assembled(
             lineage=inputs.lineage,
             agents=agents,
             memories=inputs.memories,
-            attachments={a.name: a.text for a in inputs.attached[:carried]},
-            listed={a.name: a.line for a in inputs.attached[carried:]},
+            attachments={a.name: a.text for a in inputs.attached[:carried] if _is_text(a)},
+            listed={
+                a.name: a.line if a.carried else a.text
+                for number, a in enumerate(inputs.attached)
+                if number >= carried or not _is_text(a)
+            },
             left_out=left_out,
             cap=cap,
             notes=notes,
         ),
         receipt=receive(
-            body, agents=own.text, characters=own.characters, total=inputs.agents.total, memories=inputs.memories
+            body,
+            agents=own.text,
+            characters=own.characters,
+            total=inputs.agents.total,
+            memories=inputs.memories,
+            attachments={a.name: (a.text, a.carried) for a in inputs.attached[:carried] if _is_text(a)},
         ),
     )
+
+
+def _is_text(attached: Attached) -> bool:
+    return attached.picture is None and attached.carried > 0
 
 
 def _is_input(message: Message) -> bool:

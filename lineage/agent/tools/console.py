@@ -17,6 +17,7 @@ from documents.forks import documents_seen, seen_from
 from documents.texts import text_at
 from lineage.access import conversation_for, root_for, visible_roots
 from lineage.actions.abstracts import write_abstract
+from lineage.actions.attachments import record_reading
 from lineage.actions.branches import start_branch
 from lineage.actions.memory import apply_memory_ops
 from lineage.actions.notes import leave_note
@@ -25,6 +26,7 @@ from lineage.actions.subagents import start_subagent
 from lineage.agent.failures import ToolFailed
 from lineage.agent.messages import RESULT_CHARACTERS
 from lineage.agent.tools.definitions import Caller, Said, Tool
+from lineage.loading import visible_ranges
 from lineage.memories import memories_json, memory_json
 
 SHOWN_CHARACTERS = RESULT_CHARACTERS - 500
@@ -268,7 +270,7 @@ def _edit_document(caller: Caller, given: EditDocument) -> Said:
 
 def _list_attachments(caller: Caller, given: Nothing) -> Said:
     row = conversation_for(caller.who, caller.conversation)
-    items = [attachment_json(found) for found in attachments_of([place for place, _ in row.segments])]
+    items = [attachment_json(found) for found in attachments_of(row.pk, visible_ranges(row))]
     lines = [
         f"{item['name']} ({item['filename']}, {item['media_type']}): "
         + (
@@ -285,6 +287,7 @@ def _list_attachments(caller: Caller, given: Nothing) -> Said:
 def _read_attachment(caller: Caller, given: ReadAttachment) -> Said:
     page = read_attachment(who=caller.who, name=given.name, offset=given.offset, limit=given.limit)
     after = page.offset + len(page.text)
+    record_reading(who=caller.who, name=page.name, upto=page.offset + len(page.text[:SHOWN_CHARACTERS]))
     cut = " The file holds more than was extracted." if page.extract_truncated else ""
     text = _shown(page.text, page.name, page.offset, page.total_chars) + cut
     return Said(text=text, line=f"{page.offset}–{after} of {page.total_chars}", data=to_builtins(page))

@@ -126,14 +126,16 @@ def attached(name: str, chars: int, **more: object) -> Attached:
 def test_a_list_lines_cursor_is_where_reading_goes_on(tmp_path: Path) -> None:
     """D19: the tool is called with what the line prints."""
     name = extracted(tmp_path, TEXT)
-    injected = inject(
+    (injected,) = inject(
         [attached(name, len(TEXT))], lambda n, limit: read_page(folder=tmp_path, name=n, limit=limit).text
     )
     line = injected.text.splitlines()[-1]
     assert TOOL in line
     offset = int(line.split("offset=")[1].rstrip("."))
     shown = line.split("name=")[1].split(",")[0]
-    assert offset == injected.carried[name] < len(TEXT)
+    assert offset == injected.carried < len(TEXT)
+    assert "offset=0" in injected.line
+    assert f"of {len(TEXT)} characters" in injected.line
     page = read_page(folder=tmp_path, name=shown, offset=offset)
     assert page.text == TEXT[offset : offset + PAGE_CHARS]
 
@@ -141,29 +143,29 @@ def test_a_list_lines_cursor_is_where_reading_goes_on(tmp_path: Path) -> None:
 def test_what_does_not_fit_gets_a_line_from_its_begin() -> None:
     one, two = "1" * 32 + ".txt", "2" * 32 + ".txt"
     injected = inject([attached(one, INJECTION_CHARS), attached(two, 5)], lambda name, limit: "x" * limit)
-    assert injected.carried == {one: INJECTION_CHARS, two: 0}
-    assert "offset=0" in injected.text
-    assert one not in injected.text.splitlines()[-1]
+    assert [found.carried for found in injected] == [INJECTION_CHARS, 0]
+    assert injected[1].text == injected[1].line
+    assert "offset=0" in injected[1].text
+    assert "offset=" not in injected[0].text
 
 
 def test_pending_and_unreadable_ones_get_a_line_with_the_reason() -> None:
-    lines = inject(
+    found = inject(
         [
             attached("a", 0, status="pending"),
             attached("b", 0, status=UNREADABLE),
             attached("c", 0, status=UNREADABLE, reason="an image"),
         ],
         lambda name, limit: "",
-    ).text
-    assert "still being extracted" in lines
-    assert NO_REASON in lines
-    assert "an image" in lines
+    )
+    for one, reason in zip(found, ("still being extracted", NO_REASON, "an image"), strict=True):
+        assert f"Attachment {one.name} (plan.txt, text/plain): no text, {reason}." == one.text == one.line
 
 
 @given(st.lists(st.integers(0, 60), max_size=6), st.integers(0, 120))
 def test_the_injection_budget_is_never_passed(sizes: list[int], budget: int) -> None:
     items = [attached(f"{number:032x}.txt", size) for number, size in enumerate(sizes)]
     injected = inject(items, lambda name, limit: "x" * limit, budget)
-    assert sum(injected.carried.values()) == min(budget, sum(sizes))
-    for item in items:
-        assert (f"offset={injected.carried[item.name]}." in injected.text) >= (injected.carried[item.name] < item.chars)
+    assert sum(found.carried for found in injected) == min(budget, sum(sizes))
+    for item, found in zip(items, injected, strict=True):
+        assert (f"offset={found.carried}." in found.text) == (found.carried < item.chars)

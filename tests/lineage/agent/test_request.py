@@ -195,7 +195,8 @@ def test_words_after_results_are_kept_without_the_results_of_calls_left_out() ->
 def test_what_yields_does_so_in_order() -> None:
     agents = agents_section(b"a" * 2_000)
     attached = [
-        Attached(name=f"f{n}", seq=2, text=f"text of f{n}: " + "t" * 1_000, line=f"line of f{n}") for n in range(2)
+        Attached(name=f"f{n}", seq=2, text=f"text of f{n}: " + "t" * 1_000, line=f"line of f{n}", carried=1_000)
+        for n in range(2)
     ]
     messages = [_user("old" * 300, 1), _user("new", 2)]
     inputs = _inputs(agents=agents, attached=attached)
@@ -213,6 +214,7 @@ def test_what_yields_does_so_in_order() -> None:
         )
         for number, one in enumerate(attached):
             assert (one.text in _texts(_read(assembled))) == (number < ledger.attachments_carried)
+            assert (one.name in assembled.receipt.attachments) == (number < ledger.attachments_carried)
             assert (one.line in _texts(_read(assembled))) == (number >= ledger.attachments_carried)
     assert list(dict.fromkeys(states)) == [
         "2 attached, 0 out, agents 2000",
