@@ -6,8 +6,10 @@ import msgspec
 from django.db.models import QuerySet
 
 from console.errors import NotFound
+from documents.attachments.limits import NAMED
+from documents.attachments.models import Attachment
 from lineage.entry_json import entry_json
-from lineage.models import Conversation, Entry, EntryEdit
+from lineage.models import Conversation, Entry, EntryEdit, Submission, SubmissionStatus
 
 PAGE = 50  # entries of a conversation's snapshot (CONTRACT)
 LONGEST_PAGE = 1000
@@ -97,6 +99,14 @@ def fork_path(source: Conversation, at: int) -> list[list[int]]:
             path.append([conversation, end])
         start = end
     return path
+
+
+def unsent_attachments(conversation: int, *, author: int) -> list[Attachment]:
+    """What `author` uploaded to a conversation and no input brings, not one that waits either, oldest first."""
+    rows = list(Attachment.objects.filter(conversation=conversation, seq=None, uploader=author).order_by("pk")[:NAMED])
+    waiting = Submission.objects.filter(conversation=conversation, status=SubmissionStatus.QUEUED) if rows else ()
+    named = "\n".join(submission.data for submission in waiting)
+    return [row for row in rows if row.name not in named]
 
 
 def _segments(conversation: Conversation, inherited: bool) -> list[tuple[int, int | None]]:

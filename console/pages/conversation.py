@@ -14,14 +14,15 @@ from console.pages.facts import facts_of
 from console.pages.numbers import number_in
 from console.pages.reading import part_after, part_at, part_before, whole_unit
 from console.pages.view import page
+from documents.attachments.gathered import PICTURES
+from documents.attachments.limits import NAMED, UPLOAD_BYTES
+from documents.attachments.queries import attachment_json
 from lineage.access import conversation_for
 from lineage.models import Conversation, Kind
-from lineage.queries import entries_after, prompts_of
+from lineage.queries import entries_after, prompts_of, unsent_attachments
 from lineage.transcripts.blocks import images_of
 from lineage.trees import outline
 
-# Pictures of agents and transcripts are untrusted: only these are sent, as what they are and never as a page.
-PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 # Ticks of the minimap: more would stand closer than a pointer can tell apart. The pane lists every prompt.
 MINIMAP = 40
 PROMPTS_LISTED = 500
@@ -49,6 +50,9 @@ def conversation(request: HttpRequest, who: Who, number: int) -> HttpResponse:
         "may_write": may(who, row.root_id, Permission.WRITE),
         "may_decide": may(who, row.root_id, Permission.DECIDE),
         "approvals": approvals_in(who, row),
+        "unsent": [attachment_json(found) for found in unsent_attachments(row.pk, author=who.actor)],
+        "upload_bytes": UPLOAD_BYTES,
+        "most_attachments": NAMED,
         **_around(row),
         **facts_of(row),
     }
@@ -105,6 +109,7 @@ def entry_image(request: HttpRequest, who: Who, number: int, seq: int, image: in
     row = conversation_for(who, number)
     entries = entries_after(row, after=seq - 1, limit=1)
     images = images_of(messages_of(entries[0])) if entries and entries[0].seq == seq else []
+    # Pictures of agents and transcripts are untrusted: only these are sent, as what they are and never as a page.
     if image >= len(images) or images[image][0] not in PICTURES:
         raise Http404
     kind, data = images[image]

@@ -17,6 +17,8 @@ from console.markdown import rendered
 from console.pages.calls import Call, call_of, without_escapes
 from console.pages.rules import Rule, rule_of
 from console.shown import AUTHOR_HUES, hue
+from documents.attachments.limits import FILENAME_CHARS
+from documents.attachments.names import is_issued
 from lineage.models import Entry
 
 # Prose that stands in the page unasked: a long answer has some 8,000 characters; ten times that is a pasted file.
@@ -52,10 +54,11 @@ class Picture:
 class Block:
     """One part of an answer or prompt; exactly one of the fields beside `sort` is set."""
 
-    sort: str  # "prose", "thinking", "calls", "picture", "say"
+    sort: str  # "prose", "thinking", "calls", "picture", "files", "say"
     prose: Prose | None = None
     calls: tuple[Call, ...] = ()
     picture: Picture | None = None
+    files: tuple[tuple[str, str], ...] = ()  # issued name, and the person's
     say: str = ""
 
 
@@ -294,6 +297,8 @@ def _blocks(entry: Entry, data: dict[str, Any], results: dict[str, Result], *, w
             image += _images_in(block)
         elif sort != "text":
             found.append(Block(sort="say", say=f"A block of type {storable(str(sort))[:60]}, kept but not shown"))
+    if files := _files(data):
+        found.append(Block(sort="files", files=files))
     for name in data.get("unknown") or ():
         found.append(Block(sort="say", say=f"A block of type {str(name)[:60]}, kept but not shown"))
     if data.get("aborted"):
@@ -301,6 +306,12 @@ def _blocks(entry: Entry, data: dict[str, Any], results: dict[str, Result], *, w
     if data.get("failed"):
         found.append(Block(sort="say", say=f"Failed: {str(data['failed'])[:300]}"))
     return found
+
+
+def _files(data: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The attachments that the entry brought. Only what looks issued: a name becomes part of an address."""
+    given = [(str(item.get("name")), str(item.get("filename"))) for item in _listed(data, "attachments")]
+    return tuple((name, filename[:FILENAME_CHARS]) for name, filename in given if is_issued(name))
 
 
 def _told(entry: Entry, result: Result | None) -> tuple[dict[str, Any], dict[str, Any], int, tuple[str, ...]] | None:

@@ -25,6 +25,7 @@ from lineage.actions.starts import create_task
 from lineage.actions.states import announce_state
 from lineage.loading import visible_ranges
 from lineage.models import Conversation, Submission, SubmissionStatus
+from lineage.queries import unsent_attachments
 
 
 def upload_attachment(
@@ -105,8 +106,7 @@ def brought_by(*, conversation: Conversation, names: list[str] | None, author: i
     """
     own = Attachment.objects.filter(conversation=conversation)
     if names is None:
-        unsent = own.filter(seq=None, uploader=author).order_by("pk") if is_input else own.none()
-        rows = list(unsent[:NAMED])
+        rows = unsent_attachments(conversation.pk, author=author) if is_input else []
     else:
         if len(names) > NAMED:
             raise Invalid(

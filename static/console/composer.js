@@ -1,4 +1,5 @@
-import { Behaviour } from "./behaviours.js"
+import { Attaching } from "./attaching.js"
+import { Behaviour, behaviourOf } from "./behaviours.js"
 import { freshId, send } from "./requests.js"
 import { toast } from "./toasts.js"
 
@@ -24,20 +25,30 @@ export class Composer extends Behaviour {
 
   async send() {
     const content = this.text.value
-    if (!content.trim() || this.button.disabled) return
-    if (content !== this.sent) this.id = freshId()
-    this.sent = content
+    if (this.button.disabled) return
+    const files = behaviourOf(this.element, "attaching")
+    const attaching = files instanceof Attaching ? files : undefined
+    if (!content.trim()) {
+      if (attaching?.chips.children.length) toast("Say what is to be done with the files, then send them.")
+      return
+    }
     const chosen = this.element.querySelector("input[name=when]:checked")
     const when = chosen instanceof HTMLInputElement ? chosen.value : "steer"
     this.button.disabled = true
     try {
+      const attachments = (await attaching?.names()) ?? []
+      const said = JSON.stringify([content, attachments])
+      if (said !== this.sent) this.id = freshId()
+      this.sent = said
       await send("POST", `/api/conversations/${this.element.dataset.conversation}/submissions`, {
         type: "input",
         content,
         when_busy: when,
+        attachments,
         request_id: this.id,
       })
       if (this.text.value === content) this.text.value = ""
+      attaching?.sent(attachments)
       this.sent = ""
     } catch (error) {
       toast(/** @type {Error} */ (error).message)

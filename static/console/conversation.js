@@ -1,5 +1,6 @@
 // The page of a conversation.
 
+import { Attaching } from "./attaching.js"
 import { start } from "./behaviours.js"
 import { Composer, Stop, Withdraw } from "./composer.js"
 import { Decides } from "./deciding.js"
@@ -10,6 +11,7 @@ import { Outline } from "./outline.js"
 import { Whole } from "./whole.js"
 
 start({
+  attaching: Attaching,
   composer: Composer,
   decides: Decides,
   flow: Flow,

@@ -1,4 +1,5 @@
 import { subscribe } from "../live/socket.js"
+import { ATTACHMENTS } from "./attaching.js"
 import { Behaviour, behaviourOf } from "./behaviours.js"
 import { Flow } from "./flow.js"
 import { replaceKnown } from "./fragments.js"
@@ -56,6 +57,7 @@ export class Following extends Behaviour {
   changed(state, version) {
     this.element.dataset.live = "1"
     this.showDraft(state.draft)
+    document.dispatchEvent(new CustomEvent(ATTACHMENTS, { detail: state.attachments ?? [] }))
     const rest = JSON.stringify({ ...state, draft: null })
     const first = this.told === ""
     this.told = rest

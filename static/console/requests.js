@@ -61,6 +61,41 @@ export async function send(method, url, body) {
 }
 
 /**
+ * Sends a form with a file. XMLHttpRequest, since fetch does not tell how far an upload has come.
+ * @param {string} url
+ * @param {FormData} form
+ * @param {{progressed: (part: number) => void, signal: AbortSignal}} how `part` of 1
+ * @returns {Promise<any>}
+ */
+export function upload(url, form, { progressed, signal }) {
+  const request = new XMLHttpRequest()
+  const done = new Promise((resolve, reject) => {
+    request.upload.onprogress = (event) => event.lengthComputable && progressed(event.loaded / event.total)
+    request.onerror = request.onabort = () => reject(new Unreachable())
+    request.onload = () => {
+      const body = read(request.responseText)
+      if (request.status < 400) resolve(body)
+      else reject(new Refusal(request.status, body.error ?? {}))
+    }
+  })
+  signal.addEventListener("abort", () => request.abort())
+  request.open("POST", url)
+  request.setRequestHeader("Accept", "application/json")
+  request.setRequestHeader("X-CSRFToken", document.querySelector("meta[name=csrf-token]")?.getAttribute("content") ?? "")
+  request.send(form)
+  return done
+}
+
+/** @param {string} text */
+function read(text) {
+  try {
+    return JSON.parse(text) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+/**
  * @param {string} url
  * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
