@@ -49,7 +49,7 @@ def get_attachment(
     return json_answer(part)
 
 
-@router.delete("/attachments/{name}")
+@router.delete("/attachments/{path:name}")
 def delete_attachment(request: HttpRequest, name: str) -> HttpResponse:
     """Takes back a file that no input has brought yet, with all that was made of it."""
     take_back_attachment(who=who_of(request), name=name)

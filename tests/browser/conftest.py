@@ -166,12 +166,13 @@ def page(tabs: Tabs, mira: Who) -> Page:
 
 
 def contrast_faults(page: Page) -> list[str]:
-    """Texts of the page with less contrast than WCAG AA asks for: 4.5, and 3 where the text is large."""
+    """Texts with less contrast than WCAG AA asks for, once they have faded in: 4.5, and 3 where the text is large."""
     found: list[str] = page.evaluate(CONTRAST)
     return found
 
 
 CONTRAST = r"""() => {
+  for (const one of document.getAnimations()) if (one.effect.getComputedTiming().endTime !== Infinity) one.finish()
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true })
   const rgba = (colour) => {
     canvas.clearRect(0, 0, 1, 1)

@@ -122,7 +122,7 @@ def test_what_the_model_was_sent_is_kept(
     ledger, receipt = json.loads(row.ledger), json.loads(row.receipt)
     assert ledger["total"] == len(model.bodies[0])
     assert ledger["agents"] > len("Be kind.")
-    assert receipt == {"memories": [], "agents_characters": 8, "agents_total": 8}
+    assert receipt == {"memories": [], "agents_characters": 8, "agents_total": 8, "attachments": {}}
     assert row.seq == Entry.objects.get(conversation=conversation, kind="assistant").seq
     assert LoadReceipt.objects.get(conversation=conversation).agents_md == 8
     sent = model.requests()[0]
