@@ -12,13 +12,14 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[Any]
 else:
     _Admin = admin.ModelAdmin  # generic only in its stubs
 
+ROOTS = 30  # in the filter of a list: those that were touched last; any other by its number in the address
 COLUMNS = 8  # of a list that nobody laid out by hand: what fits on a laptop
 _LONG = (models.TextField, models.JSONField, models.BinaryField)
 
@@ -38,6 +39,27 @@ class ConsoleSite(admin.AdminSite):
         return redirect(f"{reverse('signin')}?{urlencode({'next': wanted})}")
 
 
+class OfRoot(admin.SimpleListFilter):
+    """The rows of one tree, however far they are from its root."""
+
+    title = "root"
+    parameter_name = "root"
+
+    def lookups(self, request: HttpRequest, model_admin: _Admin) -> list[tuple[str, str]]:
+        roots = apps.get_model("lineage", "Root")._default_manager.select_related("conversation")
+        shown = list(roots.order_by("-conversation__touched")[:ROOTS])
+        chosen = self.value()
+        if chosen and chosen.isdecimal() and all(str(row.pk) != chosen for row in shown):
+            shown += roots.filter(pk=int(chosen))
+        return [(str(row.pk), str(row.conversation)) for row in shown]
+
+    def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> models.QuerySet[Any]:
+        chosen, path = self.value(), path_to_root(queryset.model)
+        if not chosen or path is None:
+            return queryset
+        return queryset.filter(**{path: chosen}) if chosen.isdecimal() else queryset.none()
+
+
 class ReadOnly(_Admin):
     """Rows to look at. Long texts stand on a row's own page and are not read for the list."""
 
@@ -54,6 +76,11 @@ class ReadOnly(_Admin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """Every list of what belongs to a tree can be narrowed to it."""
+        own = super().get_list_filter(request)
+        return own if path_to_root(self.model) is None else (OfRoot, *own)
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         rows = super().get_queryset(request)
@@ -72,6 +99,18 @@ def linked(name: str, *, heading: str = "") -> Callable[[ReadOnly, models.Model]
         options = target._meta
         url = reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[target.pk])
         return format_html('<a href="{}">{}</a>', url, target)
+
+    return column
+
+
+def listed(*names: str, by: str, heading: str) -> Callable[[ReadOnly, models.Model], str]:
+    """A column that leads to the lists of a row's own: models of its app, narrowed by the parameter `by`."""
+
+    @admin.display(description=heading)
+    def column(view: ReadOnly, row: models.Model) -> str:
+        app = row._meta.app_label
+        pairs = ((name, reverse(f"admin:{app}_{name}_changelist"), by, row.pk) for name in names)
+        return format_html_join(" · ", '<a href="{1}?{2}={3}">{0}</a>', pairs)
 
     return column
 
@@ -100,17 +139,56 @@ def plural(name: str) -> str:
 
 
 def plain(model: type[models.Model]) -> type[ReadOnly]:
-    """Columns of everything short, filters by every choice, links to what it belongs to."""
+    """Columns of everything short, filters by every choice, links to what it belongs to, search in names and numbers."""
     fields = [field for field in model._meta.concrete_fields if not isinstance(field, _LONG)]
-    shown = _names(fields)[:COLUMNS]
+    keys = [field for field in fields if isinstance(field, models.ForeignKey)]
+    shown = [f"{field.name}_link" if field in keys else field.name for field in fields[:COLUMNS]]
+    texts = [field for field in fields if isinstance(field, models.CharField) and not field.choices]
     columns: dict[str, Any] = {
+        **{f"{field.name}_link": linked(field.name) for field in keys},
         "list_display": ("__str__", *shown),
         "list_filter": tuple(field.name for field in fields if field.choices or isinstance(field, models.BooleanField)),
-        "list_select_related": tuple(field.name for field in fields if isinstance(field, models.ForeignKey)) or False,
+        "list_select_related": _names(keys) or False,
+        "search_fields": (*(f"={_number_of(field)}" for field in fields if _is_number(field)), *_names(texts)),
         "long": _names(field for field in model._meta.concrete_fields if isinstance(field, _LONG)),
         "ordering": ("-pk",),
     }
     return type(f"{model.__name__}Admin", (ReadOnly,), columns)
+
+
+def path_to_root(model: type[models.Model]) -> str | None:
+    """How a query comes from a row to the root of its tree, by the fewest keys; none for what belongs to no tree."""
+    root = apps.get_model("lineage", "Root")
+    ways: list[tuple[str, type[models.Model]]] = [("", model)]
+    seen = {model, root}
+    for path, place in ways:  # grows while it is walked: the nearest come first
+        for field in place._meta.concrete_fields:
+            target = field.related_model
+            if not isinstance(field, models.ForeignKey) or not isinstance(target, type):
+                continue
+            if target is root and model is not root:
+                return f"{path}{field.name}"
+            if target not in seen and target._meta.app_label in _TREE_APPS:
+                seen.add(target)
+                ways.append((f"{path}{field.name}__", target))
+    return None
+
+
+_TREE_APPS = ("documents", "lineage")  # an actor, say, leads to no tree
+
+
+def _is_number(field: Any) -> bool:
+    return isinstance(field, models.ForeignKey) or field.primary_key
+
+
+def _number_of(field: Any) -> str:
+    """The number that a key names, over keys that are keys themselves."""
+    path = [field.name]
+    while isinstance(field, models.ForeignKey):
+        assert isinstance(field.related_model, type)
+        field = field.related_model._meta.pk
+        path.append(field.name)
+    return "__".join(path)
 
 
 def _names(fields: Iterable[Any]) -> tuple[str, ...]:

@@ -9,25 +9,37 @@ from django.http import HttpRequest
 from console.access import who_is_user
 from console.errors import DomainError
 from console.models import User
-from console.reading_admin import ReadOnly, linked, on_page, register_rest
+from console.reading_admin import ReadOnly, linked, listed, on_page, register_rest
 from lineage.actions.tasks import abort_task, resend_nudge, retry_task
 from lineage.models import Conversation, Entry, Landing, Memory, Note, Root, Submission, Task, Usage
 
 
 @admin.register(Root)
 class RootAdmin(ReadOnly):
-    list_display = ("conversation_link", "since", "main_link", "page")
+    list_display = ("conversation_link", "since", "main_link", "lists", "page")
     list_select_related = ("conversation", "main")
     search_fields = ("conversation__title",)
     ordering = ("-pk",)
     conversation_link = linked("conversation")
     main_link = linked("main", heading="main agent")
+    lists = listed("conversation", "task", "submission", "landing", "memory", by="root", heading="in its tree")
     page = on_page
 
 
 @admin.register(Conversation)
 class ConversationAdmin(ReadOnly):
-    list_display = ("__str__", "kind", "state", "state_since", "root_link", "parent_link", "owner_link", "head", "page")
+    list_display = (
+        "__str__",
+        "kind",
+        "state",
+        "state_since",
+        "root_link",
+        "parent_link",
+        "owner_link",
+        "head",
+        "lists",
+        "page",
+    )
     list_filter = ("kind", "state", "source", "touched")
     list_select_related = ("root__conversation", "parent", "owner")
     search_fields = ("title", "folder", "=id")
@@ -35,6 +47,7 @@ class ConversationAdmin(ReadOnly):
     root_link = linked("root")
     parent_link = linked("parent")
     owner_link = linked("owner")
+    lists = listed("entry", "task", "submission", by="conversation__id__exact", heading="its own")
     page = on_page
 
 

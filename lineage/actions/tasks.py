@@ -6,7 +6,7 @@ from django.db import transaction
 
 from console.access import Permission, Who, require
 from console.clock import now
-from console.errors import Conflict, NotFound
+from console.errors import Conflict, DomainError, NotFound
 from lineage.actions.ends import abort_locked
 from lineage.actions.locks import lock_all, lock_tasks
 from lineage.models import Conversation, Task, TaskOutcome, TaskStatus
@@ -39,7 +39,8 @@ def retry_task(*, who: Who, task: int) -> Task:
         row = lock_tasks([row.pk])[row.pk]
         failed = row.status == TaskStatus.TERMINAL and row.outcome == TaskOutcome.FAILED
         if not failed and row.status != TaskStatus.PENDING:
-            raise Conflict("not_failed", f"Task {row.pk} is {row.status} {row.outcome}: only a failed one runs again.")
+            state = f"{row.status} {row.outcome}".rstrip()
+            raise Conflict("not_failed", f"Task {row.pk} is {state}: only a failed one runs again.")
         row.status, row.outcome, row.ended = TaskStatus.PENDING, "", None
         row.attempts, row.aborting, row.due, row.error = 0, False, now(), ""
         row.save()
@@ -47,10 +48,15 @@ def retry_task(*, who: Who, task: int) -> Task:
     return row
 
 
-def resend_nudge(*, who: Who, task: int) -> bool:
-    """Hint at a task again; whether the hint could be handed over. Writes nothing."""
+def resend_nudge(*, who: Who, task: int) -> None:
+    """Hint at a task again. Writes nothing. Refusals: `not_found`, `forbidden`, `ended`, `unreachable`."""
     row = _task_for(who, task)
-    return send_nudge([row.pk], [row.subject] if row.subject else [])
+    if row.status == TaskStatus.TERMINAL:
+        raise Conflict("ended", f"Task {row.pk} ended already: {row.outcome}.", outcome=row.outcome)
+    if not send_nudge([row.pk], [row.subject] if row.subject else []):
+        raise DomainError(
+            "unreachable", "Valkey does not answer, so no worker could be told. The sweep goes on trying.", status=503
+        )
 
 
 def abort_tasks_of(*, conversation: Conversation, kinds: Sequence[str] | None = None) -> int:

@@ -1,17 +1,28 @@
 """The administration: everything to look at, nothing immutable to change, and no second way to sign in (R1, R6, S3)."""
 
+import re
+from html import unescape
+from unittest import mock
+
 import pytest
 from django.apps import apps
 from django.contrib import admin
-from django.db import models
+from django.db import connection, models
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from console.access import Who, who_has_token, who_is_user
 from console.actions.people import make_user
 from console.models import Actor, Token, User
+from console.reading_admin import path_to_root
 from console.secrets import hashed
+from lineage.actions import tasks
+from lineage.actions.branches import start_branch
+from lineage.actions.notify import request_notify
+from lineage.models import Conversation, Task
 from tests.console.pages.conftest import Reader, reader  # noqa: F401 - a fixture
 from tests.factories import make_agent, make_document, make_person, make_root, say
+from tests.lineage.working import work
 
 pytestmark = pytest.mark.django_db
 APPS = ("console", "documents", "lineage")
@@ -70,6 +81,79 @@ def test_what_is_recorded_cannot_be_changed(client: Client, tree: tuple[Who, str
             continue
         assert client.post(f"{base}{row.pk}/change/", {}).status_code == 403, base
         assert client.post(f"{base}{row.pk}/delete/", {"post": "yes"}).status_code == 403, base
+
+
+def said(client: Client, action: str, task: int) -> str:
+    posted = {"action": action, "_selected_action": [task]}
+    page = client.post("/admin/lineage/task/", posted, follow=True).content.decode()
+    found = re.search(r'<ul class="messagelist">(.*?)</ul>', page, re.DOTALL)
+    assert found is not None
+    return unescape(" ".join(re.sub(r"<[^>]+>", " ", found[1]).split()))
+
+
+def test_tasks_are_run_again_aborted_and_nudged(
+    client: Client, tree: tuple[Who, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """L9: the operator's actions, each with a sentence for what it did or why not."""
+    wren, _ = tree
+    mira = make_person("mira", superuser=True)
+    assert wren.conversation is not None
+    target = Conversation.objects.get(pk=wren.conversation)
+    caller = start_branch(who=mira, source=target.root_id, prompt="Wait.")
+    work()
+    say(mira, target.pk, "Go on.", "Half.", end=False)
+    task = request_notify(who=mira, caller=caller, target=target.pk)["task"]
+    work()
+    assert said(client, "retry", task) == f"Task {task}: Task {task} is waiting: only a failed one runs again."
+    hint = mock.Mock(return_value=True)
+    monkeypatch.setattr(tasks, "send_nudge", hint)
+    assert said(client, "nudge", task) == f"Task {task} was nudged."
+    hint.assert_called_once_with([task], [f"conversation:{target.pk}"])
+    monkeypatch.setattr(tasks, "send_nudge", lambda *hint: False)
+    assert said(client, "nudge", task).startswith(f"Task {task}: Valkey does not answer")
+    assert said(client, "abort", task) == f"Task {task} is being aborted."
+    assert Task.objects.get(pk=task).outcome == "aborted"
+    assert said(client, "abort", task) == f"Task {task}: Task {task} ended already: aborted."
+    assert said(client, "nudge", task) == f"Task {task}: Task {task} ended already: aborted."
+    Task.objects.filter(pk=task).update(outcome="failed", error="Its worker died.")
+    assert said(client, "retry", task) == f"Task {task} runs again."
+    assert (Task.objects.get(pk=task).status, Task.objects.get(pk=task).error) == ("pending", "")
+
+
+def test_only_who_may_look_acts(reader: Reader, tree: tuple[Who, str]) -> None:  # noqa: F811
+    there = reader(make_person("teo"))
+    assert there.post("/admin/lineage/task/", {"action": "abort", "_selected_action": [1]}).status_code == 302
+
+
+def test_every_list_of_a_tree_can_be_narrowed_to_it(client: Client, tree: tuple[Who, str]) -> None:
+    """By the root, by states, by a search; and an address that names no root shows nothing."""
+    other = make_root(make_person("teo"), title="Another")
+    narrowed = 0
+    for model in apps.get_app_config("lineage").get_models():
+        base = f"/admin/lineage/{model._meta.model_name}/"
+        view = admin.site.get_model_admin(model)
+        assert view.search_fields, base
+        if path_to_root(model) is None:
+            continue
+        narrowed += 1
+        rows = client.get(f"{base}?root={other.pk}").context["cl"].queryset
+        assert list(rows) == list(model._default_manager.filter(**{str(path_to_root(model)): other.pk}).order_by("-pk"))
+        for wrong in ("x", "9" * 30):
+            assert client.get(f"{base}?root={wrong}").context["cl"].queryset.count() == 0
+    assert narrowed >= 20
+    entries = client.get("/admin/lineage/entry/").content.decode()
+    assert "?root=" in entries
+    page = client.get("/admin/lineage/conversation/").content.decode()
+    assert f"/admin/lineage/entry/?conversation__id__exact={other.pk}" in page
+    for path in ("entry", "task", "submission"):
+        assert client.get(f"/admin/lineage/{path}/?conversation__id__exact={other.pk}").status_code == 200
+    with CaptureQueriesContext(connection) as few:
+        client.get("/admin/lineage/conversation/")
+    for number in range(5):
+        make_root(make_person("teo"), title=f"Number {number}")
+    with CaptureQueriesContext(connection) as more:
+        client.get("/admin/lineage/conversation/")
+    assert len(more) == len(few)
 
 
 def test_lists_are_named_in_english(client: Client) -> None:
