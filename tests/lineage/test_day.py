@@ -9,6 +9,9 @@ from django.test import Client
 
 from console.access import Who
 from console.models import Actor, User
+from documents.verifying import document_faults
+from lineage.repositories import read_merged
+from lineage.verifying import conversation_faults
 from tests.factories import make_agent, make_person
 from tests.lineage.test_land import Repository
 from tests.lineage.working import work
@@ -65,6 +68,13 @@ def read(entry: dict[str, Any]) -> str:
     return " ".join([*(part.replace("\n", " | ") for part in parts), *edited]) or "-"
 
 
+def read_landing(repository: Repository, base: str) -> dict[str, Any]:
+    """What the repository says of a landing, as a lander posts it."""
+    merged = read_merged(repository.folder, base)
+    names = ("sha", "base", "target", "commits", "commit_count", "paths", "divergence", "lander")
+    return {name: getattr(merged, name) for name in names}
+
+
 def test_a_day(tmp_path: Path) -> None:
     mira = make_person()
     api = Api(mira)
@@ -97,30 +107,24 @@ def test_a_day(tmp_path: Path) -> None:
     work()
     api.post(f"conversations/{nested}/notify", {"target": nested}, status=422)
 
-    # Two landings of a real repository.
-    base = repository.git("rev-parse", "HEAD")
+    # Two landings of a real repository: what is on main, and what a release got that main has not.
     for subject in ("Round per line", "Say why"):
         repository.commit("shop/totals.py", subject)
-    shas = repository.git("log", "--format=%H", f"{base}..HEAD").split()
     land = {
+        **read_landing(repository, "main~2"),
         "conversation": tax,
         "at": 3,
-        "sha": shas[0],
-        "base": base,
-        "target": "main",
-        "commits": [{"sha": shas[0], "subject": "Say why"}],
-        "commit_count": 2,
-        "paths": ["shop/totals.py"],
-        "divergence": "2 ahead of main, 0 behind",
         "title": "Tax rounding",
         "summary": "The law wants it.",
-        "lander": "mira",
         "request_id": "l1",
     }
     landed = api.post("landings", land)
     assert api.post("landings", land) == landed
     api.post("landings", {**land, "commit_count": 0, "request_id": "l2"}, status=422)
-    api.post("landings", {**land, "conversation": nested, "at": 2, "title": "Afresh", "request_id": "l3"})
+    repository.git("checkout", "-q", "-b", "release", "main~1")
+    repository.commit("shop/release.py", "Hold the old total")
+    held = {**read_landing(repository, "release~1"), "conversation": nested, "at": 2, "title": "Afresh"}
+    api.post("landings", {**held, "request_id": "l3"})
     work()
 
     # Memory: one batch refused whole, one applied, and a fork from the brief.
@@ -140,12 +144,13 @@ def test_a_day(tmp_path: Path) -> None:
     work()
 
     # Catch-up with "N more" before the next input.
-    for number in range(21):
-        api.post(f"conversations/{root}/branches", {"prompt": f"Idea {number}."})
+    ideas = [api.post(f"conversations/{root}/branches", {"prompt": f"Idea {number}."})["id"] for number in range(21)]
     asked = api.post(f"conversations/{total}/submissions", {"type": "input", "content": "Go on."})
     assert (asked["status"], asked["reason"]) == ("unanswered", "no_model")
 
-    assert api.transcript(root)[:10] == [
+    merged, released = land["sha"][:7], held["sha"][:7]
+    begun = [f"#{idea} started from #{root}/{at}: Idea {at - 11}." for at, idea in enumerate(ideas, 11)]
+    assert api.transcript(root) == [
         "1 reset: -",
         f"2 lineage.branched: #{tax} started from #{root}/1: Tax",
         f"3 lineage.branched: #{total} started from #{root}/2: Show the total.",
@@ -154,16 +159,14 @@ def test_a_day(tmp_path: Path) -> None:
         f"6 lineage.abstract: Abstract of #{total}, as of #{total}/3: | Nothing yet.",
         "7 lineage.abstract: [replace 5]",
         f"8 lineage.note: Note from #{tax} Tax rounding: Prices come in cents.",
-        f"9 lineage.note: Note from the lander: Landed {shas[0][:7]} on main from #{tax}/3 Tax rounding: | "
-        "Diverged: 2 ahead of main, 0 behind | Say why | and 1 more | Changed: shop/totals.py |  | "
+        f"9 lineage.note: Note from the lander: Landed {merged} on main from #{tax}/3 Tax rounding: | "
+        "Diverged: 2 ahead of main~2, 0 behind | Say why | Round per line | Changed: shop/totals.py |  | "
         f"State at landing, as of #{tax}/5: | Rounded per line. [omit 5]",
-        f"10 lineage.note: Note from the lander: Landed {shas[0][:7]} on main from #{nested}/2 Afresh: | "
-        "Diverged: 2 ahead of main, 0 behind | Say why | and 1 more | Changed: shop/totals.py",
+        f"10 lineage.note: Note from the lander: Landed {released} on release from #{nested}/2 Afresh: | "
+        "Diverged: 1 ahead of main, 1 behind | Hold the old total | Changed: shop/release.py",
+        f"11 lineage.branched: #{briefed} started from #{root}/10: Begin with what is known.",
+        *(f"{seq} lineage.branched: {line}" for seq, line in enumerate(begun, 12)),
     ]
-    assert (
-        api.transcript(root)[10]
-        == f"11 lineage.branched: #{briefed} started from #{root}/10: Begin with what is known."
-    )
     assert api.transcript(tax) == [
         "2 user: Round the tax per line.",
         "3 assistant: I looked at totals.py.",
@@ -171,29 +174,27 @@ def test_a_day(tmp_path: Path) -> None:
         "5 lineage.branched: -",
     ]
     told = f"#{tax} finished: Tax rounding |  | It last said: | I looked at totals.py."
+    news = f"lineage.note: New in the tally of #{root} since you last looked:"
     assert api.transcript(nested) == [
-        f"2 lineage.note: New in the tally of #{root} since you last looked: | "
-        f"- #{tax} started from #{root}/1: Tax | - #{total} started from #{root}/2: Show the total.",
+        f"2 {news} | - #{tax} started from #{root}/1: Tax | - #{total} started from #{root}/2: Show the total.",
         "3 user: Look at it afresh.",
         f"4 lineage.note: {told}",
     ]
     assert api.transcript(briefed) == [
         f"11 reset: What this project remembers (1), kept in #{root}: | - rounding (decision): Tax is rounded per line |  | "
-        f"The 2 newest landings: | - {shas[0][:7]} on main from #{nested}/2 Afresh | "
-        f"- {shas[0][:7]} on main from #{tax}/3 Tax rounding",
+        f"The 2 newest landings: | - {released} on release from #{nested}/2 Afresh | "
+        f"- {merged} on main from #{tax}/3 Tax rounding",
         "12 user: Begin with what is known.",
     ]
-    lines = api.transcript(total)
-    assert lines[0] == "3 user: Show the total."
-    assert lines[1].startswith(
-        f"4 lineage.note: New in the tally of #{root} since you last looked: | - #{nested} started"
-    )
-    assert lines[2] == f"5 lineage.finished: {told}"
-    assert lines[3].startswith(
-        f"6 lineage.note: New in the tally of #{root} since you last looked: | 4 more before these"
-    )
-    assert lines[3].endswith("Idea 20.")
-    assert lines[4:] == ["7 user: Go on."]
+    assert api.transcript(total) == [
+        "3 user: Show the total.",
+        f"4 {news} | - #{nested} started from #{tax}/1: Look at it afresh. | "
+        f"- Abstract of #{tax}, as of #{tax}/5: Rounded per line.",
+        f"5 lineage.finished: {told}",
+        f"6 {news} | 4 more before these, from #{root}/9 on{''.join(f' | - {line}' for line in begun[1:])}",
+        "7 user: Go on.",
+    ]
+    assert [*document_faults(), *conversation_faults()] == []
 
 
 def test_an_agent_is_told_over_its_inbox(tmp_path: Path) -> None:
