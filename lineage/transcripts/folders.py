@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lineage.transcripts.compressed import COMPRESSED, head_of, is_compressed, plain_path
 from lineage.transcripts.lines import decode_object
 
 SUFFIX = ".jsonl"
+SUFFIXES = (SUFFIX, SUFFIX + COMPRESSED)
 META_SUFFIX = ".meta.json"  # beside an agent's file
 HEAD = 256 * 1024  # bytes looked at for a file's format and first clock: a first line can hold a long prompt
 TAIL = 64 * 1024  # bytes looked at for its last clock
@@ -23,7 +25,7 @@ _CODEX_FOLDERS = ("sessions", "archived_sessions")
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A session file. `name` is its path inside the folder."""
+    """A session file. `name` is its path inside the folder, as it is or was before it was compressed."""
 
     path: Path
     name: str
@@ -63,7 +65,7 @@ def files_under(paths: Sequence[Path]) -> list[Path]:
             found[path] = None
             path = path.with_suffix("") / _SUBAGENTS
         for folder, _, names in os.walk(path):
-            found |= dict.fromkeys(Path(folder, name) for name in names if name.endswith(SUFFIX))
+            found |= dict.fromkeys(Path(folder, name) for name in names if name.endswith(SUFFIXES))
     return list(found)
 
 
@@ -72,11 +74,13 @@ def group_files(paths: Sequence[Path]) -> tuple[list[FoundFolder], list[Path]]:
     folders: dict[tuple[str, Path], FoundFolder] = {}
     others: list[Path] = []
     for path in paths:
+        if is_compressed(path) and plain_path(path).exists():
+            continue  # it is being compressed, or unpacked again: the plain one counts
         format = format_of(path)
         if format is None:
             others.append(path)
             continue
-        root, name = place_of(format, path)
+        root, name = place_of(format, plain_path(path))
         folder = folders.setdefault((format, root), FoundFolder(format=format, path=root))
         agent = _is_agent(path)
         stem, _, inside = name.partition(f"/{_SUBAGENTS}/")
@@ -104,6 +108,8 @@ def format_of(path: Path) -> str | None:
             return "codex"  # the oldest ones have no envelopes
         if any(isinstance(value.get(key), str) for key in _CLAUDE_KEYS) and isinstance(kind, str):
             return "claude"
+    if is_compressed(path) and path.name.startswith("rollout-"):
+        return "codex"  # damaged from the begin: reading it says so
     return None
 
 
@@ -123,7 +129,8 @@ def place_of(format: str, path: Path) -> tuple[Path, str]:
 def meta_of(path: Path) -> dict[str, Any] | None:
     """What the file beside an agent's file says of it, if it is there and whole."""
     try:
-        found = json.loads(path.with_name(path.name.removesuffix(SUFFIX) + META_SUFFIX).read_bytes())
+        beside = path.with_name(plain_path(path).name.removesuffix(SUFFIX) + META_SUFFIX)
+        found = json.loads(beside.read_bytes())
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
@@ -137,7 +144,7 @@ def _head(path: Path) -> Iterator[dict[str, Any]]:
     """The JSON objects of the first lines."""
     try:
         with path.open("rb") as file:
-            data = file.read(HEAD)
+            data = head_of(file, HEAD) if is_compressed(path) else file.read(HEAD)
             whole = len(data) < HEAD
     except OSError:
         return
@@ -174,6 +181,8 @@ def _hangs_on_another(value: dict[str, Any]) -> bool:
 
 
 def _last_clock(path: Path) -> str:
+    if is_compressed(path):
+        return ""  # it would have to be unpacked whole
     try:
         with path.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))

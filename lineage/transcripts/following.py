@@ -12,7 +12,7 @@ from pathlib import Path
 from django.db import DatabaseError, InterfaceError, connections
 from watchfiles import Change, watch
 
-from lineage.transcripts.folders import META_SUFFIX, SUFFIX, FoundFolder, files_under, group_files
+from lineage.transcripts.folders import META_SUFFIX, SUFFIX, SUFFIXES, FoundFolder, files_under, group_files
 from lineage.transcripts.importing import FolderImport, Reading
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Follower:
                 self._folders.clear()
                 connections.close_all()
                 done = []
-            read = {one.file.path for one in done if not one.failed}
+            read = {one.file.path for one in done if not one.failed or one.lasting}
             self._seen |= {path: found[path] for path in read}
             self._again = (self._again - read) | (files - read)
             readings += done
@@ -113,7 +113,7 @@ def _changed_files(changes: Iterable[tuple[Change, str]]) -> list[Path]:
 
 
 def _may_matter(change: Change, name: str) -> bool:
-    return name.endswith((SUFFIX, META_SUFFIX)) or (change == Change.added and Path(name).is_dir())
+    return name.endswith((*SUFFIXES, META_SUFFIX)) or (change == Change.added and Path(name).is_dir())
 
 
 def _watchable(paths: Sequence[Path]) -> dict[Path, tuple[int, int]]:

@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from lineage.actions.imported import Carried
 from lineage.actions.imports import Looks, OpenFolder, begin_again, note_looks, open_folder, settle_folder, take_lines
 from lineage.models import TranscriptFile, TranscriptPiece
+from lineage.transcripts.compressed import PackedError, is_compressed, unpacked
 from lineage.transcripts.folders import Found, FoundFolder, meta_of
 from lineage.transcripts.lines import LINE_BYTES, Line, LineSplitter
 
@@ -39,6 +40,7 @@ class Reading:
     unreadable: int = 0  # lines
     carried: Carried = field(default_factory=Carried)
     failed: str = ""  # why it could not be read
+    lasting: bool = False  # and never will, as it is
 
 
 class UnreadableError(Exception):
@@ -99,19 +101,56 @@ class FolderImport:
         waits = False
         try:
             with _opened(file.path) as source:
-                looks = _looks(source)
-                place = self._place(source, file, row, looks)
-                progress(place[0] if place else looks.size)
-                if place is not None:
-                    with _collecting_seldom():
-                        waits = not self._read_on(source, file, looks, place, reading, progress, force)
+                if is_compressed(file.path):
+                    waits = not self._read_packed(source, file, row, reading, progress, force)
+                else:
+                    waits = not self._read_source(source, file, row, _looks(source), reading, progress, force)
         except UnreadableError as error:
             reading.failed = str(error)
+        except PackedError as error:
+            reading.failed, reading.lasting = str(error), True
         if waits:
             self._waiting_since.setdefault(file.name, time.monotonic())
             return None
         self._waiting_since.pop(file.name, None)
         return reading
+
+    def _read_packed(
+        self,
+        packed: int,
+        file: Found,
+        row: TranscriptFile | None,
+        reading: Reading,
+        progress: Callable[[int], None],
+        force: bool,
+    ) -> bool:
+        """A compressed file, unless it was read as it is. Its lines are known from the time before it was compressed."""
+        looks = _looks(packed)
+        progress(looks.size)
+        if row is not None and (row.device, row.inode, row.modified) == (looks.device, looks.inode, looks.modified):
+            return True
+        with os.fdopen(os.dup(packed), "rb") as stream, unpacked(stream) as plain:
+            size = os.fstat(plain.fileno()).st_size
+            looks = replace(looks, size=size)
+            return self._read_source(plain.fileno(), file, row, looks, reading, lambda _: None, force)
+
+    def _read_source(
+        self,
+        source: int,
+        file: Found,
+        row: TranscriptFile | None,
+        looks: Looks,
+        reading: Reading,
+        progress: Callable[[int], None],
+        force: bool,
+    ) -> bool:
+        """Read what is new. False: the file waits."""
+        place = self._place(source, file, row, looks)
+        progress(place[0] if place else looks.size)
+        if place is None:
+            return True
+        with _collecting_seldom():
+            return self._read_on(source, file, looks, place, reading, progress, force)
 
     def _read_on(
         self,

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from lineage.models import Conversation, Kind
+from lineage.transcripts.compressed import plain_path
 from lineage.transcripts.importing import Reading
 
 _NOUNS = {Kind.BRANCH: ("branch", "branches"), Kind.AGENT: ("subagent", "subagents")}
@@ -46,7 +47,7 @@ def summarise(readings: Iterable[Reading], totals: Totals, *, quiet: bool = Fals
     """A line for each session of these files, and their sums added to `totals`. With `quiet` only what changed."""
     sessions: dict[tuple[str, str], list[Reading]] = {}
     for reading in readings:
-        root = str(reading.file.path).removesuffix(reading.file.name)
+        root = str(plain_path(reading.file.path)).removesuffix(reading.file.name)
         sessions.setdefault((root, reading.file.session), []).append(reading)
     numbers = {number for group in sessions.values() for one in group for number in _conversations(one)}
     rows = Conversation.objects.in_bulk(numbers)
