@@ -86,6 +86,7 @@ def test_a_build_that_fails_leaves_the_old_bundle_and_says_why(checkout: Path) -
     ]
 
 
-def test_the_lock_file_names_no_host() -> None:
-    assert "resolved" not in (CHECKOUT / "package-lock.json").read_text()
-    assert "omit-lockfile-registry-resolved=true" in (CHECKOUT / ".npmrc").read_text()
+@pytest.mark.parametrize("folder", [".", "tests/conformance"])
+def test_the_lock_file_names_no_host(folder: str) -> None:
+    assert "resolved" not in (CHECKOUT / folder / "package-lock.json").read_text()
+    assert "omit-lockfile-registry-resolved=true" in (CHECKOUT / folder / ".npmrc").read_text()
