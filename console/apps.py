@@ -8,3 +8,4 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         from console import celery  # noqa: F401 - from here on `shared_task` means the console's own app
+        from console.demo import acting  # noqa: F401 - workers know the demo's kind of task (L9)

@@ -7,6 +7,7 @@ from typing import Any
 from console.access import Who, who_has_token
 from console.clock import now
 from console.data import data_dir
+from console.demo.acting import PROMPT, README, TITLE, start_demo_run
 from console.demo.story import DOCUMENT, DOCUMENT_TITLE, ROOT_TITLE, carrier_webhooks, slow_status_page
 from console.demo.writing import Session, session_id
 from console.models import Role, Token
@@ -19,12 +20,12 @@ from lineage.actions.memory import apply_memory_ops
 from lineage.actions.notes import leave_note
 from lineage.actions.roots import create_root
 from lineage.actions.tokens import make_token
+from lineage.models import Entry
 from lineage.tasks.working import run_due
 from lineage.transcripts.folders import find_folders
 from lineage.transcripts.importing import import_folders
 
 AGENT = "moss"
-README = "# Parcels\n\nThe working folder of the demo's root: agents of a configured model read and edit here.\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,8 @@ def load_demo(folder: Path) -> Demo:
     """Load the tree whose files lie in `folder`; made when it is missing."""
     work, transcripts = folder / "parcels", folder / "transcripts"
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (work / "README.md").write_text(README)
+    if not (work / "README.md").exists():  # what was approved stays
+        (work / "README.md").write_text(README)
     root = create_root(who=None, title=ROOT_TITLE, folder=str(work), request_id="demo").pk
     agent = _agent(root)
     document = create_document(
@@ -57,6 +59,7 @@ def load_demo(folder: Path) -> Demo:
     for session in (*slow_status_page(moment), *carrier_webhooks(moment)):
         write_session(transcripts, session)
     list(import_folders(find_folders([transcripts])[0], root=root))  # read as they are asked for
+    start_demo_run(conversation=_begin(agent, root, "readme", PROMPT, TITLE))
     return Demo(root=root, document=document, agent=agent, transcripts=transcripts)
 
 
@@ -144,14 +147,19 @@ def _grow_tally(agent: Who, root: int) -> None:
 
 
 def _branch(agent: Who, root: int, key: str, prompt: str, title: str, answer: str) -> int:
-    branch = start_branch(who=agent, source=root, prompt=prompt, title=title, request_id=f"demo:{key}")
-    while run_due():  # its prompt is placed before it is answered
-        pass
+    branch = _begin(agent, root, key, prompt, title)
     entries = [
         NewEntry(kind="assistant", model=[{"role": "assistant", "content": answer}], author=agent.actor),
         NewEntry(kind="turn_end", author=agent.actor),
     ]
     append_entries(who=agent, conversation=branch, entries=entries, request_id="demo:answer")
+    return branch
+
+
+def _begin(agent: Who, root: int, key: str, prompt: str, title: str) -> int:
+    branch = start_branch(who=agent, source=root, prompt=prompt, title=title, request_id=f"demo:{key}")
+    while not Entry.objects.filter(conversation=branch, kind="user").exists() and run_due():
+        pass  # its prompt is placed before it is answered
     return branch
 
 

@@ -8,6 +8,7 @@ from console.access import who_is_user
 from console.board.queries import needing
 from console.models import User
 from console.shown import hue
+from lineage.approvals import waiting_approvals
 
 # Widths of a pane in px; the steps are the rules in base.css (an inline width is refused by the CSP).
 WIDTH_LEAST, WIDTH_MOST, WIDTH_STEP = 208, 480, 16
@@ -31,7 +32,7 @@ class Frame:
     fold_right: bool
     me: Me | None
     need: int  # what waits for the reader's decision or answer
-    need_url: str
+    need_url: str  # the queue of approvals while any waits, else the board's list of questions and failures
     tab: str  # of the bottom bar: board, tree or need
 
 
@@ -46,6 +47,7 @@ def frame_of(request: HttpRequest) -> Frame:
     scheme = request.COOKIES.get("scheme", "")
     user = getattr(request, "user", None)
     who = who_is_user(user) if isinstance(user, User) else None
+    need = needing(who) if who is not None else 0
     return Frame(
         scheme=scheme if scheme in {"light", "dark"} else "",
         left=_width(wished.get("left"), LEFT_WIDTH),
@@ -53,9 +55,9 @@ def frame_of(request: HttpRequest) -> Frame:
         fold_left="fold-left" in wished,
         fold_right="fold-right" in wished,
         me=Me(name=who.name, hue=hue(who.actor)) if who is not None else None,
-        need=needing(who) if who is not None else 0,
-        need_url="/#needs",
-        tab="board" if request.path == "/" else "",
+        need=need,
+        need_url="/approvals/" if who is not None and need and waiting_approvals(who).exists() else "/#needs",
+        tab={"/": "board", "/approvals/": "need"}.get(request.path, ""),
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from console.access import Who
+from console.board.keeping import fold_touched
 from console.models import Role, User
 from lineage.actions.members import set_member
 from lineage.models import Approval, Conversation, Rule
@@ -62,6 +63,14 @@ def test_the_queue_over_http(conversation: Conversation, mira: Who) -> None:
     _, secret = make_agent(conversation.root)
     asked = Client(headers={"Authorization": f"Bearer {secret}"}).get("/api/approvals")
     assert len(asked.json()["items"]) == 2
+
+
+def test_the_header_leads_to_the_queue(conversation: Conversation, mira: Who) -> None:
+    while fold_touched():
+        pass
+    frame = client_of(mira).get("/").context["frame"]
+    assert (frame.need, frame.need_url) == (1, "/approvals/")
+    assert client_of(mira).get("/approvals/").context["frame"].tab == "need"
 
 
 def test_a_decision_over_http(conversation: Conversation, mira: Who) -> None:

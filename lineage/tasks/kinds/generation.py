@@ -2,6 +2,7 @@
 the next round begins when the last of them has ended."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -191,13 +192,14 @@ def _take(run: Run, name: str, answer: Answer) -> None:
         elif not answer.calls:
             commit.complete({"answer": entry.seq, "stop": answer.stop})
         else:
-            _start_calls(commit, answer, entry.seq)
+            start_calls(commit, answer.blocks, entry.seq)
             commit.wait(children_subject(run.task), phase="gather", facts={**run.facts, "retries": 0})
 
 
-def _start_calls(commit: Commit, answer: Answer, seq: int) -> None:
+def start_calls(commit: Commit, blocks: Sequence[dict[str, Any]], seq: int) -> None:
+    """A task for each call of the answer that is the entry `seq`; the prose before a call says why."""
     why = ""
-    for number, block in enumerate(answer.blocks):
+    for number, block in enumerate(blocks):
         if block.get("type") == "text" and block["text"].strip():
             why = block["text"].strip()
         elif block.get("type") == "tool_use":

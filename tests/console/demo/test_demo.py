@@ -6,15 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from console.demo import acting
 from console.demo.loading import load_demo
 from console.demo.playing import play_run
 from console.demo.story import DOCUMENT, DOCUMENT_EDITS
 from documents.edits import Edit, apply_edits
 from documents.models import Document, EditBatch
 from documents.texts import text_at
-from lineage.models import Conversation, Entry, Kind, Landing, Memory, Root, State
+from lineage.actions.approvals import decide_approval
+from lineage.models import Approval, Conversation, Entry, Kind, Landing, Memory, Root, State, Submission
 from lineage.transcripts.folders import find_folders
 from lineage.transcripts.importing import import_folders
+from tests.factories import make_person
+from tests.lineage.working import work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,6 +46,32 @@ def test_the_sample_tree_shows_what_the_console_is_for(tmp_path: Path) -> None:
     assert Entry.objects.filter(conversation__root=root, head__isnull=False, conversation__source="claude").count() == 1
     assert Landing.objects.get().title == "Print labels in batches"
     assert Memory.objects.count() == 3
+
+
+@pytest.mark.parametrize("decision", ["approve", "decline"])
+def test_an_edit_waits_for_a_person_without_any_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decision: str
+) -> None:
+    monkeypatch.setattr(acting, "WORD_SECONDS", 0)
+    demo = load_demo(tmp_path)
+    work()
+    branch = Conversation.objects.get(root=demo.root, title=acting.TITLE)
+    waiting = Approval.objects.get(conversation=branch, status="waiting")
+    assert (waiting.tool, branch.state) == ("edit_file", State.APPROVAL)
+    assert load_demo(tmp_path) == demo
+    decide_approval(who=make_person("newcomer", superuser=True), approval=waiting.pk, decision=decision)
+    work()
+    branch.refresh_from_db()
+    last = Entry.objects.filter(conversation=branch, kind="assistant").order_by("-seq")[0]
+    readme = (tmp_path / "parcels" / "README.md").read_text()
+    assert branch.state == State.IDLE
+    assert Submission.objects.get(conversation=branch).status == "done"
+    assert ("tried again after" in readme) == (decision == "approve")
+    assert ("left the README" in last.model) == (decision == "decline")
+    load_demo(tmp_path)
+    work()
+    assert (tmp_path / "parcels" / "README.md").read_text() == readme
+    assert Approval.objects.count() == 1
 
 
 def test_a_run_streams_and_edits(tmp_path: Path) -> None:

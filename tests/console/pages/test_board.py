@@ -67,7 +67,7 @@ def test_what_waits_is_on_top_the_oldest_first(reader: Reader, mira: Who) -> Non
     assert page.index(f'id="need-{second}"') < page.index(f'id="need-{first}"')
     assert "The model &lt;did&gt; not answer" in page
     assert "2, oldest first" in page
-    assert answer.context["frame"].need == 2
+    assert (answer.context["frame"].need, answer.context["frame"].need_url) == (2, "/#needs")
     assert "2<span" in page
 
 
