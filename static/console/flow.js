@@ -244,6 +244,8 @@ export class Flow extends Behaviour {
     say("shown-from", first)
     say("shown-to", this.last)
     say("total", this.total)
+    const header = document.querySelector("[data-entries]")
+    if (header instanceof HTMLElement) header.textContent = entries(this.total, header.dataset.above)
   }
 
   /**
@@ -259,6 +261,16 @@ export class Flow extends Behaviour {
     writeMoments(fresh)
     replaceElement(old, fresh)
   }
+}
+
+/**
+ * @param {number} total
+ * @param {string | undefined} above what is inherited, of a branch
+ */
+function entries(total, above) {
+  const own = total - Number(above ?? 0)
+  const words = `${thin(own)}${above === undefined ? "" : " own"} ${own === 1 ? "entry" : "entries"}`
+  return above === undefined ? words : `${words} of ${thin(total)}`
 }
 
 /**

@@ -75,6 +75,7 @@ def test_new_entries_arrive_and_the_page_follows(page: Page, mira: Who, session:
     expect(page.locator("article strong", has_text="new")).to_be_visible()
     assert _at_bottom(page)
     expect(page.locator(".new-pill")).to_be_hidden()
+    expect(page.locator("#conv-title")).to_contain_text("session, 14 entries")
 
 
 def test_a_reader_above_is_told_and_not_moved(page: Page, mira: Who, session: int) -> None:
