@@ -9,6 +9,7 @@ from console.errors import DomainError, Forbidden, NotFound, TooLarge
 from console.models import Role
 from documents.attachments import limits, storing
 from documents.attachments.access import attachment_for, read_attachment
+from documents.attachments.limits import EXTRACTION_CHARS
 from documents.attachments.names import is_issued
 from documents.attachments.storing import attachments_folder, check_attachments
 from documents.models import Attachment, AttachmentStatus, FolderMark
@@ -16,6 +17,7 @@ from lineage.actions.attachments import upload_attachment
 from lineage.models import Conversation
 from lineage.state import conversation_state
 from lineage.tasks.working import run_due
+from tests.documents.attachments.files import encrypted_pdf_bytes, pdf_bytes, xlsx_bytes, zip_bomb_bytes
 from tests.factories import make_agent, make_person, make_root
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,6 +60,47 @@ def test_an_unreadable_one_says_why() -> None:
     with pytest.raises(DomainError, match="an empty file") as refused:
         read_attachment(who=owner, name=made.name)
     assert refused.value.code == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("filename", "content", "reason"),
+    [
+        ("locked.pdf", encrypted_pdf_bytes(), "an encrypted PDF that asks for a password"),
+        ("bomb.docx", zip_bomb_bytes(), "zip bomb"),
+        ("empty.txt", b"", "an empty file"),
+        ("cut.pdf", pdf_bytes("First page")[:200], "a damaged PDF"),
+    ],
+)
+def test_each_bad_file_of_its_kind_is_a_status(filename: str, content: bytes, reason: str) -> None:
+    """D18, D22: through the real child, as lists and readers meet it."""
+    owner = make_person()
+    made = upload_attachment(who=owner, conversation=make_root(owner).pk, filename=filename, chunks=[content])
+    run_due()
+    row = attachment_for(owner, made.name)
+    assert (row.status, row.chars) == (AttachmentStatus.UNREADABLE, 0)
+    assert reason in row.reason
+    with pytest.raises(DomainError) as refused:
+        read_attachment(who=owner, name=made.name)
+    assert (refused.value.code, refused.value.facts["reason"]) == ("unreadable", row.reason)
+
+
+@pytest.mark.parametrize(
+    ("filename", "content", "chars", "cut"),
+    [
+        ("table.docx", xlsx_bytes(), 38, False),  # the wrong extension misleads nobody
+        ("whole.txt", b"x" * EXTRACTION_CHARS, EXTRACTION_CHARS, False),
+        ("long.txt", b"x" * (EXTRACTION_CHARS + 1), EXTRACTION_CHARS, True),
+    ],
+)
+def test_a_wrong_extension_and_a_long_text_are_read(filename: str, content: bytes, chars: int, cut: bool) -> None:
+    """D19: what was cut is said on every page, the last one too."""
+    owner = make_person()
+    made = upload_attachment(who=owner, conversation=make_root(owner).pk, filename=filename, chunks=[content])
+    run_due()
+    row = attachment_for(owner, made.name)
+    assert (row.status, row.chars, row.truncated) == (AttachmentStatus.EXTRACTED, chars, cut)
+    last = read_attachment(who=owner, name=made.name, offset=chars - 1)
+    assert (last.total_chars, len(last.text), last.truncated, last.extract_truncated) == (chars, 1, False, cut)
 
 
 def test_a_wrong_name_and_a_strangers_look_the_same() -> None:

@@ -167,7 +167,7 @@ def _shape(shape: Any) -> Pieces:
 
 
 def _opened(opener: Callable[[Any], Any], path: Path, what: str) -> Any:
-    """Open an office file after looking at what its parts unpack to."""
+    """Open an office file after looking at what its parts unpack to. By its content: openpyxl would go by the name's end."""
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(part.file_size for part in archive.infolist())
@@ -177,7 +177,7 @@ def _opened(opener: Callable[[Any], Any], path: Path, what: str) -> Any:
     if unpacked > UNPACKED_BYTES or (unpacked > 16 * 1024 * 1024 and unpacked > packed * UNPACKED_RATIO):
         raise Unreadable(f"a {what} that unpacks to {unpacked} bytes from {packed}: it looks like a zip bomb")
     try:
-        return opener(str(path))
+        return opener(io.BytesIO(path.read_bytes()))
     except MemoryError:
         raise
     except Exception as error:

@@ -72,14 +72,29 @@ def pptx_bytes() -> bytes:
     return _saved(show.save)
 
 
-def zip_bomb_bytes() -> bytes:
-    """A Word file whose text would unpack to 600 MiB of one letter."""
+def zip_bomb_bytes(part: str = "word/document.xml") -> bytes:
+    """An office file of which that part would unpack to 600 MiB of one letter."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
-        with archive.open("word/document.xml", "w", force_zip64=True) as part:
+        with archive.open(part, "w", force_zip64=True) as file:
             for _ in range(600):
-                part.write(b"a" * (1 << 20))
+                file.write(b"a" * (1 << 20))
+    return out.getvalue()
+
+
+def docx_with_entities(*entities: str, text: str) -> bytes:
+    """A Word file whose text is made of entities of its own, as attacks on readers of XML have them."""
+    named = "".join(f"<!ENTITY {entity}>" for entity in entities)
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    body = f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
+    document = (
+        f'<?xml version="1.0"?><!DOCTYPE d [{named}]><w:document xmlns:w="{space}"><w:body>{body}</w:body></w:document>'
+    )
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(docx_bytes())) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, document if name == "word/document.xml" else old.read(name))
     return out.getvalue()
 
 

@@ -13,6 +13,7 @@ from documents.attachments.sidecar import EXTRACTED, UNREADABLE, Meta, open_side
 from tests.documents.attachments.files import (
     PNG,
     docx_bytes,
+    docx_with_entities,
     encrypted_pdf_bytes,
     pdf_bytes,
     pptx_bytes,
@@ -20,6 +21,8 @@ from tests.documents.attachments.files import (
     xlsx_bytes,
     zip_bomb_bytes,
 )
+
+LAUGHS = ['l0 "ha"', *(f'l{n} "{f"&l{n - 1};" * 10}"' for n in range(1, 10))]  # would be two thousand million letters
 
 
 def text_of(
@@ -58,6 +61,19 @@ def text_of(
         ("a.pptx", pptx_bytes(), "Slide 1\n\nWhy it was slow\n38 queries\nNotes: Say who measured.\n\n"),
         ("wrong.pdf", b"not a pdf at all", "not a pdf at all"),
         ("wrong.txt", pdf_bytes("In a PDF"), "Page 1 of 1\n\nIn a PDF\n\n"),
+        ("wrong.docx", pdf_bytes("In a PDF"), "Page 1 of 1\n\nIn a PDF\n\n"),
+        ("table.docx", xlsx_bytes(), "Sheet: Prices\nparcel\tprice\nsmall\t4.5\n\n"),
+        ("table", xlsx_bytes(), "Sheet: Prices\nparcel\tprice\nsmall\t4.5\n\n"),
+        ("words.xlsx", docx_bytes(), "# Release plan\n\nÜnïcode prose.\n| left | right |\n\n"),
+        ("slides.txt", pptx_bytes(), "Slide 1\n\nWhy it was slow\n38 queries\nNotes: Say who measured.\n\n"),
+        ("page.pdf", b"<p>not a page of a PDF</p>", "<p>not a page of a PDF</p>"),
+        ("text.xlsx", b"just text", "just text"),
+        ("photo.png", b"no picture", "no picture"),
+        ("deep.json", b"[" * 100_000, "[" * 100_000),
+        ("open.csv", b'a,"b\n', 'Table: 0 rows below the header, 2 columns. Header: a, b\na,"b\n'),
+        ("cut16.txt", "abc".encode("utf-16")[:-1], "ab\ufffd"),
+        ("mark.txt", b"\xef\xbb\xbf", ""),
+        ("outside.docx", docx_with_entities('x SYSTEM "file:///etc/passwd"', text="&x;"), "\n"),
     ],
 )  # fmt: skip
 def test_each_format_gives_its_text(tmp_path: Path, filename: str, content: bytes, expected: str) -> None:
@@ -71,15 +87,27 @@ def test_each_format_gives_its_text(tmp_path: Path, filename: str, content: byte
     ("filename", "content", "reason"),
     [
         ("empty.txt", b"", "an empty file"),
+        ("empty.pdf", b"", "an empty file"),
+        ("empty.docx", b"", "an empty file"),
+        ("empty.csv", b"", "an empty file"),
         ("photo.png", PNG, "an image"),
+        ("photo.pdf", PNG, "an image"),
+        ("cut.png", PNG[:20], "an image"),
         ("photo.txt", PNG, "an image"),
         ("cut.pdf", pdf_bytes("First page")[:200], "a damaged PDF"),
         ("locked.pdf", encrypted_pdf_bytes(), "asks for a password"),
         ("scan.pdf", pdf_bytes(""), "without text"),
+        ("headless.pdf", b"%PDF-1.4\n%%EOF", "a damaged PDF"),
         ("cut.docx", docx_bytes()[:3000], "archive"),
+        ("cut.xlsx", xlsx_bytes()[:-30], "archive"),
+        ("cut.pptx", pptx_bytes()[:9000], "archive"),
+        ("nul.csv", b"a,b\n1,\0002\n", "binary"),
         ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "Office file"),
         ("program.bin", bytes(range(256)) * 20, "binary"),
         ("bomb.docx", zip_bomb_bytes(), "zip bomb"),
+        ("bomb.xlsx", zip_bomb_bytes("xl/workbook.xml"), "zip bomb"),
+        ("bomb.pptx", zip_bomb_bytes("ppt/presentation.xml"), "zip bomb"),
+        ("laughs.docx", docx_with_entities(*LAUGHS, text="&l9;"), "a damaged Word document"),
     ],
 )
 def test_each_bad_file_is_a_status_with_its_reason(tmp_path: Path, filename: str, content: bytes, reason: str) -> None:
