@@ -8,7 +8,7 @@ from console.health import healthz, readyz
 from console.mcp import server as mcp
 from console.metrics import metrics
 from console.pages.account import account, account_password, account_token, account_token_revoked
-from console.pages.approvals import approval_decided, approvals, approvals_parts, rule_ended
+from console.pages.approvals import approval_decided, approval_diff, approvals, approvals_parts, rule_ended
 from console.pages.attachment import attachment, attachment_file
 from console.pages.beginnings import new_document, new_root
 from console.pages.board import board, board_parts
@@ -39,6 +39,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/tokens/<int:token>/revoked/", account_token_revoked, name="account-token-revoked"),
     path("approvals/", approvals, name="approvals"),
     path("approvals/parts/", approvals_parts, name="approvals-parts"),
+    path("approvals/<int:number>/diff/", approval_diff, name="approval-diff"),
     path("approvals/<int:number>/decided/", approval_decided, name="approval-decided"),
     path("rules/<int:number>/ended/", rule_ended, name="rule-ended"),
     path("attachments/<str:name>/", attachment, name="attachment"),

@@ -10,7 +10,16 @@ from console.answers import json_answer, listed, who_of
 from console.errors import Invalid
 from lineage.access import approval_for, root_for
 from lineage.actions.approvals import approve_always, decide_approval, end_rule
-from lineage.approvals import PAGE, approvals_json, decided_approvals, rule_json, rules_of, waiting_approvals
+from lineage.approvals import (
+    DIFF_CHARACTERS,
+    PAGE,
+    approvals_json,
+    decided_approvals,
+    preview_of,
+    rule_json,
+    rules_of,
+    waiting_approvals,
+)
 from lineage.models import Approval
 
 router = Router(tags=["approvals"])
@@ -39,9 +48,12 @@ def list_approvals(request: HttpRequest, status: str = "waiting", cursor: str | 
 
 
 @router.get("/approvals/{approval}")
-def get_approval(request: HttpRequest, approval: int) -> HttpResponse:
-    """One approval, waiting or decided."""
-    return json_answer(_shown(approval_for(who_of(request), approval)))
+def get_approval(request: HttpRequest, approval: int, offset: int = 0) -> HttpResponse:
+    """One approval, waiting or decided. Of a long diff the part from the character `offset` on."""
+    row = approval_for(who_of(request), approval)
+    if offset < 0:
+        raise Invalid("offset", f"offset is {offset}; it counts characters from 0.")
+    return json_answer({**_shown(row), "preview": preview_of(row, DIFF_CHARACTERS, offset)})
 
 
 @router.post("/approvals/{approval}/decision")

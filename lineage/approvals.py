@@ -11,6 +11,7 @@ from lineage.access import visible_roots
 from lineage.models import Approval, ApprovalStatus, Conversation, Root, Rule
 
 PAGE = 50  # of one answer or page
+DIFF_CHARACTERS = 60_000  # of a diff in the queue, which has up to 50 of them; the rest is read page by page
 RULES = 500  # of one page: whoever has more allows too much
 
 
@@ -82,7 +83,7 @@ def approval_json(row: Approval, path: Sequence[Conversation]) -> dict[str, Any]
         "path": [{"id": place.pk, "title": place.title} for place in path],
         "agent": agent.name if agent else None,
         "why": row.why,
-        "preview": json.loads(row.preview),
+        "preview": preview_of(row, DIFF_CHARACTERS),
         "anew": row.anew,
         "asked": row.asked.isoformat(),
         "expires": row.expires.isoformat(),
@@ -92,6 +93,18 @@ def approval_json(row: Approval, path: Sequence[Conversation]) -> dict[str, Any]
         "rule": {"id": row.rule.pk, "match": row.rule.match} if row.rule else None,
         "comment": row.comment,
     }
+
+
+def preview_of(row: Approval, limit: int, offset: int = 0) -> dict[str, Any]:
+    """What the call would do. Of a diff `limit` characters from `offset` on, and `characters` in all; `kept` are those that
+    can be read, which is less only where the diff was too long to be kept."""
+    found: dict[str, Any] = json.loads(row.preview)
+    if "diff" in found:
+        kept = found["diff"]
+        shown = kept[offset : offset + limit]
+        found |= {"diff": shown, "offset": offset, "kept": len(kept), "characters": found.get("characters", len(kept))}
+        found["cut"] = len(shown) < found["characters"]
+    return found
 
 
 def rule_json(row: Rule) -> dict[str, Any]:

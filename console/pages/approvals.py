@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
@@ -14,9 +14,19 @@ from console.diffs import ROWS, Diff, hunks_of, patch
 from console.markdown import rendered
 from console.pages.numbers import number_in
 from console.pages.view import page
+from lineage.access import approval_for
 from lineage.actions.approvals import approve_always, decide_approval, end_rule
 from lineage.agent.rules import is_rule_of
-from lineage.approvals import PAGE, decided_approvals, paths_of, rules_seen, waiting_approvals, waiting_in
+from lineage.approvals import (
+    DIFF_CHARACTERS,
+    PAGE,
+    decided_approvals,
+    paths_of,
+    preview_of,
+    rules_seen,
+    waiting_approvals,
+    waiting_in,
+)
 from lineage.models import Approval, Conversation
 
 WHY_CHARACTERS = 1_500  # of the prose before a call: its end is what led to the call
@@ -55,6 +65,28 @@ def approvals_parts(request: HttpRequest, who: Who) -> HttpResponse:
     return render(request, "console/approvals_parts.html", _queue(request, who))
 
 
+@require_GET
+@page
+def approval_diff(request: HttpRequest, who: Who, number: int) -> HttpResponse:
+    """The whole diff of an edit as text, `DIFF_CHARACTERS` of it from `?offset=` on."""
+    row = approval_for(who, number)
+    offset = number_in(request, "offset") or 0
+    preview = preview_of(row, DIFF_CHARACTERS, offset)
+    if "diff" not in preview or offset > preview["kept"]:
+        raise Http404
+    last = offset + len(preview["diff"])
+    context = {
+        "approval": row,
+        "conversation": row.conversation,
+        "preview": preview,
+        "first": min(offset + 1, last),  # people count from one
+        "last": last,
+        "before": max(offset - DIFF_CHARACTERS, 0) if offset else None,
+        "next": last if last < preview["kept"] else None,
+    }
+    return render(request, "console/approval_diff.html", context)
+
+
 @require_POST
 @page
 def approval_decided(request: HttpRequest, who: Who, number: int) -> HttpResponse:
@@ -88,7 +120,7 @@ def shown_of(who: Who, rows: list[Approval]) -> list[Shown]:
     manages = {root for root in roots if may(who, root, Permission.MANAGE)}
     found: list[Shown] = []
     for row in rows:
-        preview = row.shown
+        preview = preview_of(row, DIFF_CHARACTERS)
         diff, left_out = _diff(preview)
         found.append(
             Shown(

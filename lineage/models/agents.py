@@ -124,9 +124,3 @@ class Approval(models.Model):
         """What the call was given."""
         found = json.loads(self.task.input)["input"]
         return found if isinstance(found, dict) else {}
-
-    @property
-    def shown(self) -> dict[str, Any]:
-        """The preview that a person decides by."""
-        found: dict[str, Any] = json.loads(self.preview)
-        return found

@@ -10,7 +10,9 @@ from django.test import Client
 from console.access import Who
 from console.board.keeping import fold_touched
 from console.models import Role, User
+from console.shown import thin
 from lineage.actions.members import set_member
+from lineage.approvals import DIFF_CHARACTERS
 from lineage.models import Approval, Conversation, Rule
 from tests.factories import make_agent, make_person, make_root
 from tests.lineage.agent.conftest import model
@@ -71,6 +73,36 @@ def test_the_header_leads_to_the_queue(conversation: Conversation, mira: Who) ->
     frame = client_of(mira).get("/").context["frame"]
     assert (frame.need, frame.need_url) == (1, "/approvals/")
     assert client_of(mira).get("/approvals/").context["frame"].tab == "need"
+
+
+def test_a_long_diff_is_read_to_its_end(model: FakeModel, mira: Who, tmp_path: Path) -> None:
+    """Nothing is cut in silence: what is shown of how much, and a way to the rest."""
+    found = make_root(mira, folder=str(tmp_path)).conversation
+    text = "".join(f"line {number} é <b>\n" for number in range(9_000))
+    calls(model, {"name": "edit_file", "arguments": {"path": "new.txt", "old_string": "", "new_string": text}})
+    ask(mira, found)
+    work()
+    row = Approval.objects.get()
+    whole = json.loads(row.preview)["diff"]
+    assert whole.count("\n+line") == 9_000
+    client = client_of(mira)
+    (item,) = client.get("/api/approvals").json()["items"]
+    assert (len(item["preview"]["diff"]), item["preview"]["characters"]) == (DIFF_CHARACTERS, len(whole))
+    assert item["preview"]["cut"]
+    page = client.get("/approvals/").content.decode()
+    assert f"characters 1 to {thin(DIFF_CHARACTERS)} of {thin(len(whole))}" in page
+    assert f'href="/approvals/{row.pk}/diff/"' in page
+    read, offset, goes_on = "", 0, True
+    while goes_on:
+        answer = client.get(f"/approvals/{row.pk}/diff/?offset={offset}")
+        read += answer.context["preview"]["diff"]
+        assert f"Characters {thin(offset + 1)} to {thin(len(read))} of {thin(len(whole))}" in answer.content.decode()
+        part = client.get(f"/api/approvals/{row.pk}?offset={offset}").json()["preview"]["diff"]
+        assert part == answer.context["preview"]["diff"]
+        goes_on, offset = answer.context["next"] is not None, len(read)
+    assert read == whole
+    assert client.get(f"/approvals/{row.pk}/diff/?offset={len(whole) + 1}").status_code == 404
+    assert client_of(make_person("stranger")).get(f"/approvals/{row.pk}/diff/").status_code == 404
 
 
 def test_a_decision_over_http(conversation: Conversation, mira: Who) -> None:

@@ -14,8 +14,9 @@ from lineage.agent.folder.confine import Missing, Place, open_file, place_of
 FILE_BYTES = 8 * 1024 * 1024
 """Bytes of a file that is edited: the text is held whole, several times over."""
 
-PREVIEW_CHARACTERS = 60_000
-"""Characters of a diff that a person is shown before deciding; a longer one is cut, and says so."""
+PREVIEW_CHARACTERS = 2 * 1024 * 1024
+"""Characters of a diff that are kept for whoever decides: a model cannot write as much in one call, but one line of a file may
+have more. A longer one is cut, and says of how many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +25,7 @@ class Preview:
 
     path: str
     diff: str
-    cut: bool
+    characters: int  # of the whole diff: more than `diff` has where that is cut
     hash: str
     added: int
     removed: int
@@ -51,7 +52,7 @@ def preview_edit(root: str, path: str, old_string: str, new_string: str) -> Prev
     return Preview(
         path=path,
         diff=diff[:PREVIEW_CHARACTERS],
-        cut=len(diff) > PREVIEW_CHARACTERS,
+        characters=len(diff),
         hash=_hash(before),
         added=sum(line.startswith("+") for line in body),
         removed=sum(line.startswith("-") for line in body),

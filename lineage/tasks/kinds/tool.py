@@ -148,7 +148,7 @@ def _preview(tool: Tool, conversation: Conversation, given: dict[str, Any]) -> t
     if tool.name == "run_command":
         return {"command": given["command"], "folder": conversation.folder, "seconds": SECONDS}, ""
     shown = preview_edit(conversation.folder, given["path"], given["old_string"], given["new_string"])
-    facts = {"path": shown.path, "diff": shown.diff, "cut": shown.cut, "added": shown.added, "removed": shown.removed}
+    facts = {name: getattr(shown, name) for name in ("path", "diff", "characters", "added", "removed")}
     return facts, shown.hash
 
 
