@@ -41,7 +41,7 @@ def within_budget(messages: Sequence[Message], conversation: int) -> list[Messag
 
     fitted = [
         Message(role=message.role, content=fit_all(message.content, message.seq), seq=message.seq)
-        if has_images(message.content)
+        if message.may_hold_images and has_images(message.content)
         else message
         for message in reversed(messages)
     ]

@@ -42,6 +42,14 @@ class Message:
         return any(block.get("type") != "tool_result" for block in self.content)
 
     @cached_property
+    def may_hold_images(self) -> bool:
+        """False for nearly all: what is asked of each message of a request several times, images in results included."""
+        return any(
+            block.get("type") not in {"text", "tool_use"} and not isinstance(block.get("content"), str)
+            for block in self.content
+        )
+
+    @cached_property
     def encoded(self) -> bytes:
         """As it stands in the body."""
         return encode({"role": self.role, "content": self.content})

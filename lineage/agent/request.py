@@ -327,4 +327,4 @@ def _counted(body: bytes, *messages: Sequence[Message]) -> int:
 
 
 def _image_bytes(message: Message) -> int:
-    return sum(image_bytes(image) for image in images_of(message.content))
+    return sum(image_bytes(image) for image in images_of(message.content)) if message.may_hold_images else 0
