@@ -9,7 +9,8 @@ from console.json_text import dumped
 from console.models import Request
 from lineage.actions.copying import create_rows
 from lineage.actions.entries import place_in_each
-from lineage.actions.runs import TALLY, advance_each, cannot_run, entry_of
+from lineage.actions.runs import TALLY, advance_each, cannot_run, entry_of, place_and_run_each
+from lineage.actions.settling import settle_each
 from lineage.actions.states import announce_states
 from lineage.inboxes import readers_among
 from lineage.models import (
@@ -86,15 +87,16 @@ def deliver_finishes(*, finishes: Sequence[Finish], callers: dict[int, Conversat
 
 
 def _put_in(finishes: Sequence[Finish], callers: dict[int, Conversation]) -> None:
-    """Notes in idle conversations are placed at once; mail waits for its reader; the rest takes its turn in the queue."""
+    """What comes to idle conversations is placed at once; mail waits for its reader; the rest takes its turn in the queue."""
     if not finishes:
         return
     told = [callers[pk] for pk in dict.fromkeys(finish.caller for finish in finishes)]
     readers = readers_among(told)
     new = [_submission(finish, callers[finish.caller], readers) for finish in finishes]
-    queueing = _busy_among([row.pk for row in told if row.pk not in readers])
-    queueing |= {s.conversation_id for s in new if s.type == SubmissionType.INPUT or s.conversation.turn_open}
-    _place_at_once([s for s in new if s.conversation_id not in queueing | readers])
+    busy = _busy_among([row.pk for row in told if row.pk not in readers])
+    busy |= {row.pk for row in told if row.turn_open}
+    waking = {s.conversation_id for s in new if s.type == SubmissionType.INPUT}
+    _place_at_once([s for s in new if s.conversation_id not in readers | busy | waking])
     create_rows(new)
     create_rows(
         [
@@ -109,7 +111,8 @@ def _put_in(finishes: Sequence[Finish], callers: dict[int, Conversation]) -> Non
         ]
     )
     announce_states(conversations=[row for row in told if row.pk in readers])
-    advance_each(conversations=[row for row in told if row.pk in queueing - readers])
+    _start_at_once([s for s in new if s.conversation_id in waking - readers - busy])
+    advance_each(conversations=[row for row in told if row.pk in busy - readers])
 
 
 def _submission(finish: Finish, caller: Conversation, readers: set[int]) -> Submission:
@@ -135,13 +138,27 @@ def _busy_among(callers: Sequence[int]) -> set[int]:
     return {*live.values_list("conversation_id", flat=True), *queued.values_list("conversation_id", flat=True)}
 
 
+def _start_at_once(quick: Sequence[Submission]) -> None:
+    """The runs that these begin in idle conversations. Where several came together, each has an answer of its own (L6)."""
+    found = _of_each(quick)
+    alone = [(group[0].conversation, group) for group in found if len(group) == 1]
+    place_and_run_each(batches=alone)
+    settle_each(conversations=[conversation for conversation, _ in alone])
+    advance_each(conversations=[group[0].conversation for group in found if len(group) > 1])
+
+
 def _place_at_once(quick: Sequence[Submission]) -> None:
     """The entries of these, not yet stored, in as many statements as for one."""
-    found: dict[int, list[Submission]] = {}
-    for submission in quick:
-        found.setdefault(submission.conversation_id, []).append(submission)
-    pairs = [(group[0].conversation, [entry_of(submission) for submission in group]) for group in found.values()]
+    found = _of_each(quick)
+    pairs = [(group[0].conversation, [entry_of(submission) for submission in group]) for group in found]
     moment = now()
-    for group, entries in zip(found.values(), place_in_each(pairs), strict=True):
+    for group, entries in zip(found, place_in_each(pairs), strict=True):
         for submission, entry in zip(group, entries, strict=True):
             submission.seq, submission.status, submission.ended = entry.seq, SubmissionStatus.DONE, moment
+
+
+def _of_each(submissions: Sequence[Submission]) -> list[list[Submission]]:
+    found: dict[int, list[Submission]] = {}
+    for submission in submissions:
+        found.setdefault(submission.conversation_id, []).append(submission)
+    return list(found.values())

@@ -84,9 +84,9 @@ def place_and_run_each(*, batches: Sequence[Batch]) -> None:
             catching_up.add(conversation.pk)
         allowed = [s for s in batch if refusal != TALLY or s not in inputs]
         placed.append((conversation, allowed))
-    place_in_turn(batches=placed, catching_up=catching_up)
+    _place(placed, catching_up)
     for (reason, why), inputs in refused.items():
-        _leave_unanswered(inputs, reason, why)
+        _mark_unanswered(inputs, reason, why)
     tasks = create_tasks(
         kind=GENERATION,
         inputs=[
@@ -96,7 +96,7 @@ def place_and_run_each(*, batches: Sequence[Batch]) -> None:
     for task, (_, answered) in zip(tasks, runs, strict=True):
         for submission in answered:
             submission.task = task
-    _save([submission for _, inputs in runs for submission in inputs])
+    _save([submission for _, batch in batches for submission in batch])
 
 
 def place_between_rounds(*, conversation: Conversation, task: Task) -> list[Entry]:
@@ -156,12 +156,14 @@ def place_submissions(
     *, conversation: Conversation, submissions: Sequence[Submission], catch_up: bool = False
 ) -> list[Entry]:
     """Their entries, in order, after one note with the news of the tally when `catch_up` asks for it (L29)."""
-    catching_up = {conversation.pk} if catch_up else set[int]()
-    return place_in_turn(batches=[(conversation, submissions)], catching_up=catching_up)[0]
+    (placed,) = _place([(conversation, submissions)], {conversation.pk} if catch_up else set())
+    _save(submissions)
+    return placed
 
 
-def place_in_turn(*, batches: Sequence[Batch], catching_up: Set[int]) -> list[list[Entry]]:
-    """The same for many conversations, each named once; those in `catching_up` get the news of their tally first."""
+def _place(batches: Sequence[Batch], catching_up: Set[int]) -> list[list[Entry]]:
+    """The same for many conversations, each named once; those in `catching_up` get the news of their tally first. What
+    becomes of the submissions is left to the caller to save."""
     waiting = [conversation for conversation, submissions in batches if submissions and conversation.pk in catching_up]
     news = catch_up_entries(waiting)
     entries = [
@@ -177,7 +179,6 @@ def place_in_turn(*, batches: Sequence[Batch], catching_up: Set[int]) -> list[li
             if submission.type == SubmissionType.WRITE:
                 submission.status, submission.ended = SubmissionStatus.DONE, moment
             bring_attachments(conversation=row.pk, data=submission.data, seq=entry.seq)
-    _save([submission for _, submissions in batches for submission in submissions])
     know_tallies(
         (row.pk, placed[0].seq, news[row.pk].position)
         for (row, _), placed in zip(batches, made, strict=True)
@@ -237,11 +238,15 @@ def _queued(conversations: Sequence[Conversation]) -> dict[int, list[Submission]
 
 
 def _leave_unanswered(submissions: Sequence[Submission], reason: str, why: str) -> None:
+    _mark_unanswered(submissions, reason, why)
+    _save(submissions)
+
+
+def _mark_unanswered(submissions: Sequence[Submission], reason: str, why: str) -> None:
     moment = now()
     for submission in submissions:
         submission.status, submission.reason = SubmissionStatus.UNANSWERED, reason[:40]
         submission.why, submission.ended = why[:300], moment
-    _save(submissions)
 
 
 def _end_submissions(submissions: Sequence[Submission], status: SubmissionStatus) -> None:

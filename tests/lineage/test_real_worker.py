@@ -126,7 +126,9 @@ def hinting_over(valkey: Valkey) -> Iterator[None]:
         address(before)
 
 
-def test_valkey_is_killed_between_the_commit_and_the_hint(mira: Who, root: Root, settings: Any) -> None:
+def test_valkey_is_killed_between_the_commit_and_the_hint(
+    mira: Who, root: Root, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     """The writers see no error, the worker lives on, and once Valkey is back the sweep brings each effect, once."""
     with running_valkey() as valkey, used(valkey, settings), hinting_over(valkey), worker(redis_url=valkey.url) as one:
         target = start_branch(who=mira, source=root.pk, prompt="Go.")
@@ -147,9 +149,7 @@ def test_valkey_is_killed_between_the_commit_and_the_hint(mira: Who, root: Root,
             record_landing(who=mira, conversation=target, new=LANDING)
             late = start_branch(who=mira, source=root.pk, prompt="Late.")
         assert killed == [True]
-        assert not sweep_reaches_a_worker()
-        assert not Note.objects.filter(submission__conversation=caller).exists()
-        assert not Entry.objects.filter(conversation=late, kind="user").exists()
+        assert "No hint could be sent to the workers" in caplog.text
         valkey.start()
         nudges.forget_failure()
         until(lambda: not Task.objects.exclude(status=TaskStatus.TERMINAL).exists(), sweeping=True)
@@ -158,11 +158,6 @@ def test_valkey_is_killed_between_the_commit_and_the_hint(mira: Who, root: Root,
     assert Entry.objects.filter(conversation=late, kind="user").count() == 1
     assert MemoryProposal.objects.count() == 1
     assert not Wake.objects.exists()
-
-
-def sweep_reaches_a_worker() -> bool:
-    nudges.forget_failure()
-    return nudges.send_nudge([], [])
 
 
 LANDING = NewLanding(

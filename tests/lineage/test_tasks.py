@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from unittest import mock
 from uuid import uuid4
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from console.clock import moved, now
 from console.errors import DomainError
@@ -14,12 +16,13 @@ from lineage.actions.starts import create_task
 from lineage.actions.tasks import abort_task, retry_task
 from lineage.actions.wakes import task_subject, wake
 from lineage.models import Conversation, Entry, State, Task, TaskOutcome, TaskStatus, Wake
+from lineage.tasks import nudges
 from lineage.tasks.claiming import LEASE, claim_one
 from lineage.tasks.definitions import Checkpoint, Definition
 from lineage.tasks.leases import look_at_held
 from lineage.tasks.running import Run
 from lineage.tasks.sweeping import mark_blocked, sweep_tasks
-from lineage.tasks.working import run_claim, run_due, run_subject
+from lineage.tasks.working import run_claim, run_due, run_nudged, run_subject
 from tests.factories import make_person, make_root
 from tests.lineage.working import kind_in_place, work
 
@@ -388,3 +391,24 @@ def test_a_long_phase_keeps_its_lease_and_hears_of_its_abort(conversation: Conve
         work()
     task.refresh_from_db()
     assert (heard, task.outcome) == ([True], TaskOutcome.ABORTED)
+
+
+def test_a_hint_that_others_served_already_looks_no_further(errand: Errand, conversation: Conversation) -> None:
+    """Hundreds of them may lie before the hint of a finish; what is due without a hint of its own is found by who ran one."""
+    done, other = start(conversation), start(conversation)
+    run_nudged(tasks=[done.pk], subjects=[])
+    other.refresh_from_db()
+    assert other.status == TaskStatus.TERMINAL
+    with CaptureQueriesContext(connection) as statements:
+        run_nudged(tasks=[done.pk], subjects=[])
+    assert len(statements) <= 3
+
+
+def test_hints_of_finishes_go_before_those_of_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = mock.Mock()
+    monkeypatch.setattr(nudges.work, "apply_async", sent)
+    nudges.forget_failure()
+    nudges.send_nudge([1], [])
+    nudges.send_nudge([], ["conversation:1"])
+    task, finish = (call.kwargs["priority"] for call in sent.call_args_list)
+    assert finish < task
