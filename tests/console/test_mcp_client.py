@@ -1,6 +1,6 @@
 """Agents outside, as they are: the official MCP client against a running console, in both eras of the protocol (A4, S2)."""
 
-import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CallToolResult
+from mcp.types import CallToolResult, TextContent
 
 from tests.console.up import Console, running_console, wait_until
 
@@ -213,8 +213,12 @@ async def test_what_lies_outside_its_root_is_as_if_it_were_not_there(
             answers = []
             for asked in (theirs, absent):
                 refused = await client.call_tool(tool, {argument: asked, **more})
-                assert refusal(refused)["code"] == "not_found", tool
-                answers.append(json.dumps(refused.model_dump()).replace(str(asked), "?"))
+                said = refusal(refused)
+                assert (said["code"], list(said)) == ("not_found", ["code", "message"]), tool
+                (shown,) = refused.content
+                assert isinstance(shown, TextContent)
+                assert shown.text == said["message"]
+                answers.append(re.sub(rf"\b{asked}\b", "?", shown.text))
             assert answers[0] == answers[1]
         assert name not in str(await client.call_tool("attachment_list", {}))
     assert stranger.get(f"documents/{document}")["text"] == "secret\n"
