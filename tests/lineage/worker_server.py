@@ -46,10 +46,12 @@ def ending() -> Iterator[None]:
 def run(exit_at: str) -> None:
     from django.conf import settings
 
+    from console.demo import acting
     from tests.lineage.kinds import register_test_kinds
     from tests.lineage.working import work
 
     settings.EXIT_AT = exit_at
+    acting.WORD_SECONDS = 0
     register_test_kinds()
     work()
 
