@@ -8,6 +8,7 @@ from console.access import who_is_user
 from console.board.queries import needing
 from console.models import User
 from console.shown import hue
+from lineage.agent.provider import model_for
 from lineage.approvals import waiting_approvals
 
 # Widths of a pane in px; the steps are the rules in base.css (an inline width is refused by the CSP).
@@ -33,6 +34,7 @@ class Frame:
     me: Me | None
     need: int  # what waits for the reader's decision or answer
     need_url: str  # the queue of approvals while any waits, else the board's list of questions and failures
+    no_model: bool  # none is configured: said wherever one would be used
     tab: str  # of the bottom bar: board, tree or need
 
 
@@ -57,6 +59,7 @@ def frame_of(request: HttpRequest) -> Frame:
         me=Me(name=who.name, hue=hue(who.actor)) if who is not None else None,
         need=need,
         need_url="/approvals/" if who is not None and need and waiting_approvals(who).exists() else "/#needs",
+        no_model=model_for("") is None,
         tab={"/": "board", "/approvals/": "need"}.get(request.path, ""),
     )
 

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from console.access import Who
 from console.pages.calls import OUTPUT_LINES
@@ -259,3 +260,17 @@ def test_odd_numbers_are_refused(client: Client, session: int, query: str) -> No
     answer = client.get(f"/conversations/{session}/entries/?{query}", headers={"X-Part": "1"})
     assert answer.status_code == 422
     assert answer.json()["error"]["code"] == "invalid"
+
+
+@pytest.mark.parametrize("models", [[], ["fake-large"]])
+def test_without_a_model_it_says_so_where_one_would_be_used(
+    reader: Reader, mira: Who, session: int, settings: Settings, models: list[str]
+) -> None:
+    settings.MODELS = models
+    said = "No model is configured, so nobody here answers."
+    root = make_root(mira).pk
+    assert _text(reader(mira).get(f"/conversations/{root}/")).count(said) == (
+        0 if models else 2
+    )  # composer, new branch
+    # What is sent to a session is answered by its agent; only a branch of it would ask a model.
+    assert _text(reader(mira).get(f"/conversations/{session}/")).count(said) == (0 if models else 1)
