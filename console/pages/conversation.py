@@ -37,22 +37,18 @@ def conversation(request: HttpRequest, who: Who, number: int) -> HttpResponse:
         return HttpResponseRedirect(f"/roots/{row.pk}/")
     at = number_in(request, "at")
     part = part_at(row, at) if at else part_before(row)
-    asked = prompts_of(row)
-    prompts = list(asked.order_by("-seq")[:PROMPTS_LISTED])[::-1]
     context = {
         "conversation": row,
         "part": part,
         "units": part.units,
         "at": at,
-        "prompts": prompts,
-        "prompts_total": asked.count() if len(prompts) == PROMPTS_LISTED else len(prompts),
-        "ticks": prompts[-MINIMAP:],
         "may_write": may(who, row.root_id, Permission.WRITE),
         "may_decide": may(who, row.root_id, Permission.DECIDE),
         "approvals": approvals_in(who, row),
         "unsent": [attachment_json(found) for found in unsent_attachments(row.pk, author=who.actor)],
         "upload_bytes": UPLOAD_BYTES,
         "most_attachments": NAMED,
+        **_prompts(row),
         **_around(row),
         **facts_of(row),
     }
@@ -89,13 +85,14 @@ def conversation_entry(request: HttpRequest, who: Who, number: int, seq: int) ->
 @require_GET
 @page
 def conversation_parts(request: HttpRequest, who: Who, number: int) -> HttpResponse:
-    """A fragment: what is not an entry and changes as a whole: head, queue, approvals, facts."""
+    """A fragment: what is not an entry and changes as a whole: head, queue, approvals, facts; with `?prompts=1` those too."""
     row = conversation_for(who, number)
     context = {
         "conversation": row,
         "may_write": may(who, row.root_id, Permission.WRITE),
         "may_decide": may(who, row.root_id, Permission.DECIDE),
         "approvals": approvals_in(who, row),
+        **(_prompts(row) if request.GET.get("prompts") else {}),
         **_parent(row),
         **facts_of(row),
     }
@@ -119,6 +116,16 @@ def entry_image(request: HttpRequest, who: Who, number: int, seq: int, image: in
         "Cache-Control": "private, max-age=86400",
     }
     return HttpResponse(data, content_type=kind, headers=headers)
+
+
+def _prompts(row: Conversation) -> dict[str, Any]:
+    asked = prompts_of(row)
+    prompts = list(asked.order_by("-seq")[:PROMPTS_LISTED])[::-1]
+    return {
+        "prompts": prompts,
+        "prompts_total": asked.count() if len(prompts) == PROMPTS_LISTED else len(prompts),
+        "ticks": prompts[-MINIMAP:],
+    }
 
 
 def _around(row: Conversation) -> dict[str, Any]:

@@ -16,6 +16,8 @@ const REST_MS = 400
 export class Following extends Behaviour {
   number = this.element.dataset.conversation ?? ""
   told = ""
+  /** Somebody asked something since the lists of prompts were read. */
+  asked = false
   version = Number(this.element.dataset.version)
   draft = /** @type {HTMLElement} */ (this.element.querySelector("#draft"))
   parts = atMostEvery(() => this.readParts(), REST_MS)
@@ -35,6 +37,10 @@ export class Following extends Behaviour {
     this.stop?.()
   }
 
+  lastPrompt() {
+    return [...this.element.querySelectorAll("#entries .prompt")].at(-1)?.id
+  }
+
   flow() {
     const flow = behaviourOf(this.element, "flow")
     return flow instanceof Flow ? flow : undefined
@@ -42,8 +48,13 @@ export class Following extends Behaviour {
 
   /** @param {number} seq */
   async came(seq) {
+    const before = this.lastPrompt()
     try {
       await this.flow()?.came(seq)
+      if (this.lastPrompt() !== before) {
+        this.asked = true
+        this.parts()
+      }
     } catch (error) {
       toast(`New entries did not load. ${/** @type {Error} */ (error).message}`)
     }
@@ -76,7 +87,9 @@ export class Following extends Behaviour {
 
   async readParts() {
     try {
-      const fragment = await getFragment(`/conversations/${this.number}/parts/`)
+      const asked = this.asked ? "?prompts=1" : ""
+      this.asked = false
+      const fragment = await getFragment(`/conversations/${this.number}/parts/${asked}`)
       for (const one of fragment.children) writeMoments(one)
       const follows = this.flow()?.atBottom()
       replaceKnown(fragment)

@@ -76,6 +76,8 @@ def test_new_entries_arrive_and_the_page_follows(page: Page, mira: Who, session:
     assert _at_bottom(page)
     expect(page.locator(".new-pill")).to_be_hidden()
     expect(page.locator("#conv-title")).to_contain_text("session, 14 entries")
+    expect(page.locator("#conv-prompts li")).to_have_text(["1begin", "12go on"])
+    expect(page.locator("#conv-minimap li")).to_have_count(2)
 
 
 def test_a_reader_above_is_told_and_not_moved(page: Page, mira: Who, session: int) -> None:
