@@ -5,12 +5,16 @@ from typing import Any
 
 from channels.routing import ProtocolTypeRouter
 from django.core.asgi import get_asgi_application
+from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 
 http = get_asgi_application()  # sets Django up before the imports below read models
 
 from console.live.consumer import live  # noqa: E402
+
+# The pages and calls are made ready here, a third of a second, and not while somebody waits for the first answer.
+assert get_resolver().url_patterns
 
 LIVE = "/live/"
 
