@@ -9,24 +9,22 @@ from django.db import transaction
 from lineage.actions.agents import agent_of
 from lineage.actions.drafts import place_partial, store_draft
 from lineage.actions.entries import NewEntry, lock_conversation, place_entries
-from lineage.actions.runs import NO_MODEL, end_run, is_working
+from lineage.actions.runs import NO_MODEL, is_working
 from lineage.actions.settling import settle
 from lineage.actions.starts import create_task
 from lineage.actions.states import announce_state
 from lineage.actions.wakes import children_subject
 from lineage.models import (
-    Conversation,
     Draft,
     Entry,
     Outcome,
     Submission,
     SubmissionStatus,
     Task,
-    TaskOutcome,
     TaskStatus,
 )
 from lineage.tasks.definitions import Definition, register_kind
-from lineage.tasks.kinds.generation import start_calls
+from lineage.tasks.kinds.generation import ended, start_calls
 from lineage.tasks.running import Aborted, LeaseLost, Run
 from lineage.transcripts.tools import call_line
 
@@ -106,17 +104,6 @@ def gather(run: Run) -> None:
             commit.wait(children_subject(run.task))
         else:
             commit.go("say", {"round": int(run.facts.get("round", 1)) + 1})
-
-
-def ended(task: Task, conversation: Conversation) -> None:
-    """As a generation ends: what was being written becomes an entry, and the input is told."""
-    stopped = task.outcome == TaskOutcome.ABORTED
-    place_partial(
-        conversation=conversation,
-        outcome=Outcome.ABORTED if stopped else Outcome.FAILED,
-        why="Stopped by a person." if stopped else task.error,
-    )
-    end_run(conversation=conversation, task=task)
 
 
 def _next(run: Run, number: int) -> tuple[str, tuple[str, dict[str, Any]] | None]:
