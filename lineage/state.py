@@ -11,6 +11,7 @@ from documents.attachments.queries import attachment_json, attachments_of, havin
 from lineage.context import as_blocks, parse_messages
 from lineage.loading import visible_ranges
 from lineage.models import Approval, ApprovalStatus, Conversation, Draft, Submission, SubmissionStatus, Usage
+from lineage.waits import targets_of
 
 QUEUED_TEXT = 500  # characters of a queued text: the state is sent whole at each change
 _SUMS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_micros")
@@ -18,7 +19,7 @@ _NOTHING_USED: dict[str, int | None] = {name: None if name == "cost_micros" else
 
 
 def conversation_state(conversation: Conversation) -> dict[str, Any]:
-    """`{title, run, queue, draft, approvals, usage}` and the attachments, of CONTRACT's `state` frame."""
+    """`{title, run, queue, draft, approvals, usage}` of CONTRACT's `state` frame, for whom it waits, and the attachments."""
     return conversation_states([conversation])[conversation.pk]
 
 
@@ -26,6 +27,7 @@ def conversation_states(conversations: Sequence[Conversation]) -> dict[int, dict
     """The same for many, in as many statements as for one, where none of them has attachments."""
     ids = [conversation.pk for conversation in conversations]
     queues, drafts, approvals, usages = _queues(ids), _drafts(ids), _approvals(ids), _usages(ids)
+    waits = targets_of(ids)
     attached = having_attachments({place for row in conversations for place, _ in row.segments})
     return {
         row.pk: {
@@ -35,6 +37,7 @@ def conversation_states(conversations: Sequence[Conversation]) -> dict[int, dict
             "draft": drafts.get(row.pk),
             "approvals": approvals.get(row.pk, []),
             "usage": usages.get(row.pk, _NOTHING_USED),
+            "waits": waits.get(row.pk, []),
             "attachments": _attachments(row) if any(place in attached for place, _ in row.segments) else [],
         }
         for row in conversations

@@ -12,6 +12,7 @@ from console.json_text import storable
 from console.models import Actor
 from lineage.actions.landings import diverged
 from lineage.models import Conversation, Entry, Kind, Landing, OpenAbstract, Root, State, TallyKind, TallyLine
+from lineage.waits import Waiting, waits_among
 
 # Lines of one page: a screen shows some eight, and older ones come on scroll.
 PAGE = 60
@@ -36,6 +37,8 @@ class BranchLine:
     forks: int
     abstract: OpenAbstract | None
     landed: bool
+    targets: list[int]  # for whom it waits
+    callers: list[int]  # who waits for it
 
     sort = "branch"
 
@@ -92,7 +95,7 @@ class Timeline:
 
 
 def timeline(root: Root, *, before: int | None = None) -> Timeline:
-    """The newest lines before the entry `before`. Six queries, whatever the number of lines."""
+    """The newest lines before the entry `before`. Seven queries, whatever the number of lines."""
     lines = root.lines.exclude(kind=TallyKind.ABSTRACT)
     total = lines.count()
     older = lines.filter(seq__lt=before) if before is not None else lines
@@ -136,6 +139,7 @@ def _lines(root: Root, entries: list[Entry]) -> list[Line]:
     }
     abstracts = {row.pk: row for row in OpenAbstract.objects.filter(conversation__in=rows)}
     landed = set(Landing.objects.filter(conversation__in=rows).values_list("conversation", flat=True))
+    waiting = waits_among(list(rows))
     found: list[Line] = []
     for entry in entries:
         data = told[entry.seq]
@@ -145,7 +149,7 @@ def _lines(root: Root, entries: list[Entry]) -> list[Line]:
         elif entry.kind == NOTES:
             found.append(_note(entry, data))
         elif row is not None:
-            found.append(_branch(root, entry, data, row, abstracts.get(row.pk), row.pk in landed))
+            found.append(_branch(entry, data, row, abstracts.get(row.pk), row.pk in landed, waiting))
     return _indented(found)
 
 
@@ -164,7 +168,12 @@ def _indented(lines: list[Line]) -> list[Line]:
 
 
 def _branch(
-    root: Root, entry: Entry, data: dict[str, Any], row: Conversation, abstract: OpenAbstract | None, landed: bool
+    entry: Entry,
+    data: dict[str, Any],
+    row: Conversation,
+    abstract: OpenAbstract | None,
+    landed: bool,
+    waiting: Waiting,
 ) -> BranchLine:
     at = data.get("at")
     return BranchLine(
@@ -179,6 +188,8 @@ def _branch(
         forks=row.fork_count,  # type: ignore[attr-defined]
         abstract=abstract,
         landed=landed,
+        targets=waiting.targets.get(row.pk, []),
+        callers=waiting.callers.get(row.pk, []),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from console.clock import now
 from console.json_text import dumped
-from console.models import Request
+from console.models import Request, Touched
 from lineage.actions.copying import create_rows
 from lineage.actions.entries import place_in_each
 from lineage.actions.runs import TALLY, advance_each, cannot_run, entry_of, place_and_run_each
@@ -71,6 +71,7 @@ def deliver_finishes(*, finishes: Sequence[Finish], callers: dict[int, Conversat
             told.add((f"conversation:{finish.caller}", finish.key))
             new.append(finish)
     _put_in(new, callers)
+    Touched.objects.bulk_create(Touched(conversation=pk) for pk in sorted({finish.target for finish in finishes}))
     moment = now()
     create_rows(
         [Request(receiver=f"conversation:{f.caller}", request_id=f.key, result="true", created=moment) for f in new]

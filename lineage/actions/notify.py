@@ -6,11 +6,13 @@ from django.db import transaction
 
 from console.access import Permission, Who
 from console.errors import Invalid
+from console.models import Touched
 from console.requests import checked_request_id, remember, remembered
 from lineage.access import conversation_for
 from lineage.actions.ends import abort_locked
 from lineage.actions.locks import lock_all, lock_tasks
 from lineage.actions.starts import create_task
+from lineage.actions.states import announce_state
 from lineage.models import Task, TaskStatus
 
 
@@ -38,6 +40,8 @@ def request_notify(
         live = earlier.exclude(status=TaskStatus.TERMINAL).values_list("pk", flat=True)
         abort_locked(tasks=list(lock_tasks(live).values()), conversation=row)
         task = create_task(kind="notify", conversation=row, input={"target": target, "wake": wake})
+        Touched.objects.create(conversation=target)  # its line says who waits for it
+        announce_state(conversation=row)
         result = {"task": task.pk, "target": target, "wake": wake}
         remember(receiver=receiver, actor=who.actor, request_id=request_id, result=result)
     return result

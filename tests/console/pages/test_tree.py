@@ -12,10 +12,13 @@ from lineage.actions.branches import start_branch
 from lineage.actions.landings import NewLanding, record_landing
 from lineage.actions.members import set_member
 from lineage.actions.notes import leave_note
+from lineage.actions.notify import request_notify
 from lineage.models import Conversation, State
+from lineage.state import conversation_state
 from lineage.trees import IDLE_SHOWN, OUTLINE_ROWS, outline
 from tests.console.pages.conftest import Reader
 from tests.factories import make_person, make_root, make_session, say
+from tests.lineage.working import work
 
 pytestmark = pytest.mark.django_db
 
@@ -143,3 +146,36 @@ def test_the_tally_shows_branches_abstracts_landings_and_notes(reader: Reader) -
     parts = client.get(f"/roots/{root.pk}/parts/?after={since}&changed={second}").content.decode()
     assert "It loses its order." in parts
     assert "Key captures" not in parts
+
+
+def test_who_waits_for_whom(reader: Reader) -> None:
+    """L22: on both lines of the tally and in the facts of both conversations, until it is told."""
+    mira = make_person()
+    root = make_root(mira)
+    target, caller = (start_branch(who=mira, source=root.pk, prompt=prompt) for prompt in ("Round.", "Then ship."))
+    work()
+    client = reader(mira)
+
+    def line(pk: int) -> str:
+        page = client.get(f"/roots/{root.pk}/parts/?changed={target},{caller}").content.decode()
+        (found,) = re.findall(
+            rf'<li class="t t-branch[^>]*>(?:(?!</li>).)*href="/conversations/{pk}/" data-open.*?</p>', page, re.S
+        )
+        return re.sub(r"<[^>]+>", "", found)
+
+    def facts(pk: int) -> str:
+        return re.sub(r"<[^>]+>", " ", client.get(f"/conversations/{pk}/parts/").content.decode())
+
+    say(mira, target, "Go on.", end=False)
+    request_notify(who=mira, caller=caller, target=target, wake=False)
+    work()
+    assert f"waits for #{target}" in line(caller)
+    assert f"awaited by #{caller}" in line(target)
+    assert re.search(rf"Waits for\s+#{target}", facts(caller))
+    assert re.search(rf"Awaited by\s+#{caller}", facts(target))
+    assert conversation_state(Conversation.objects.get(pk=caller))["waits"] == [target]
+    say(mira, target, "And on.", "Done.")
+    work()
+    assert "waits for" not in line(caller)
+    assert "awaited" not in line(target)
+    assert conversation_state(Conversation.objects.get(pk=caller))["waits"] == []
