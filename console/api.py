@@ -24,6 +24,7 @@ from ninja.security import APIKeyCookie, HttpBearer
 from psycopg_pool import PoolTimeout
 
 from console.access import Who, who_has_token, who_is_user
+from console.archive.api import router as archive
 from console.crossing import busy
 from console.errors import DomainError, TooLarge
 from console.events import encode_json
@@ -91,7 +92,7 @@ api = NinjaAPI(
     parser=JsonParser(),
     renderer=JsonRenderer(),
 )
-for router in (lineage, tree, documents, attachments, approvals, transcripts, search):
+for router in (lineage, tree, documents, attachments, approvals, transcripts, search, archive):
     api.add_router("", router)
 
 

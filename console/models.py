@@ -55,7 +55,10 @@ class Actor(models.Model):
         constraints: ClassVar = [
             models.CheckConstraint(
                 name="actor_person_has_user",
-                condition=Q(kind="person", user__isnull=False) | (~Q(kind="person") & Q(user__isnull=True)),
+                # A person whose account is elsewhere came with a restored tree, and can do nothing here.
+                condition=Q(kind="person", user__isnull=False)
+                | Q(kind="person", closed__isnull=False)
+                | (~Q(kind="person") & Q(user__isnull=True)),
             )
         ]
 
