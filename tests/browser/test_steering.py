@@ -43,7 +43,7 @@ def test_ask_approve_and_read_the_answer(
     _open(page, conversation)
     _send(page, "What is in a.txt?")
     work()
-    expect(page.get_by_text("What is in a.txt?").first).to_be_visible()
+    expect(page.locator("#entries").get_by_text("What is in a.txt?").first).to_be_visible()
     asked = page.locator(".approval")
     expect(asked).to_contain_text("cat a.txt")
     expect(page.locator("#conv-state")).to_contain_text("Needs approval")

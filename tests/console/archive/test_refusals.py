@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from pytest_django import Settings
 
 from console.archive.exporting import export_root
@@ -48,9 +49,15 @@ def refused(path: Path) -> str:
 
 
 def test_taken_numbers(file: Path) -> None:
-    other = make_root()
-    assert refused(file) == "taken"
-    assert Conversation.objects.get().pk == other.pk
+    taken = int(json.loads(parts_of(file)["manifest.json"])["root"])
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval('lineage_conversation_id_seq')")
+        (following,) = cursor.fetchone()
+        cursor.execute("SELECT setval('lineage_conversation_id_seq', %s, false)", [taken])
+        assert make_root().pk == taken
+        assert refused(file) == "taken"
+        cursor.execute("SELECT setval('lineage_conversation_id_seq', %s)", [following])
+    assert Conversation.objects.get().pk == taken
 
 
 def test_broken_files(file: Path, tmp_path: Path) -> None:

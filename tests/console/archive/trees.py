@@ -137,14 +137,20 @@ def picture(root: int, who: Who) -> dict[str, Any]:
 
 
 def forget_everything() -> None:
-    """An empty console: as after `migrate`."""
+    """An empty console, as after `migrate`. Only the numbers of conversations and documents go on, and those of actors: what a
+    process keeps by such a number is never of another one."""
+    going_on = ("lineage_conversation", "documents_document", "console_actor")
     with connection.cursor() as cursor:
+        cursor.execute("SELECT " + ", ".join(f"nextval(pg_get_serial_sequence('{name}', 'id'))" for name in going_on))
+        numbers = cursor.fetchone()
         names = [
             model._meta.db_table
             for model in apps.get_models()
             if model._meta.app_label in {"console", "documents", "lineage"}
         ]
         cursor.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY CASCADE")
+        for name, number in zip(going_on, numbers, strict=True):
+            cursor.execute("SELECT setval(pg_get_serial_sequence(%s, 'id'), %s)", [name, number])
 
 
 def take(path: Path) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]], dict[str, bytes]]:
