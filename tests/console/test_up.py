@@ -11,8 +11,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from django.db import InterfaceError, OperationalError
 
 from console.data import CHECKOUT, socket_dir
+from console.management.commands import up
+from console.supervisor import Supervisor
 from tests.console.up import WAIT, Console, manage, plain_environment, processes_naming
 from tests.console.up import running_console as running_console
 
@@ -159,3 +162,26 @@ def one_sentence(refused: subprocess.CompletedProcess[str]) -> str:
     assert len(lines) == 1, refused.stderr
     assert refused.stdout == ""
     return lines[0]
+
+
+def test_a_database_that_crashes_at_the_greeting_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[Exception | str] = [
+        OperationalError("server closed the connection"),
+        InterfaceError("closed"),
+        "once",
+    ]
+    watched: list[float] = []
+
+    class Watching(Supervisor):
+        def watch(self, seconds: float) -> None:
+            watched.append(seconds)
+
+    def link() -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(up, "first_signin_link", link)
+    assert up.Command().first_link(Watching.__new__(Watching)) == "once"
+    assert len(watched) == 2

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 from rich.console import Console
 
 from console import data, frontend
@@ -97,7 +97,7 @@ class Command(ConsoleCommand):
         # Once the pages can be opened: all at once would make everybody wait for all.
         for child in background_children(options):
             supervisor.start(child)
-        self.welcome(listening)
+        self.welcome(supervisor, listening)
         connections.close_all()
         while True:
             supervisor.watch(3600.0)
@@ -125,7 +125,7 @@ class Command(ConsoleCommand):
         except frontend.FrontendError as error:
             self.say(f"{error} Until then documents cannot be edited in the browser, or only in an older editor.")
 
-    def welcome(self, listening: socket.socket | None) -> None:
+    def welcome(self, supervisor: Supervisor, listening: socket.socket | None) -> None:
         """The lines that people and scripts wait for."""
         if listening is None:
             print("Console ready: without web processes.", flush=True)
@@ -133,9 +133,18 @@ class Command(ConsoleCommand):
         address = address_of(listening)
         data.remember_address(address)
         print(f"Console ready: {address}", flush=True)
-        secret = first_signin_link()
+        secret = self.first_link(supervisor)
         if secret is not None:
             print(f"Sign in once, within 24 hours: {address}signin/{secret}/", flush=True)
+
+    def first_link(self, supervisor: Supervisor) -> str | None:
+        """Also when PostgreSQL crashes at this moment: its supervisor brings it back."""
+        while True:
+            try:
+                return first_signin_link()
+            except (OperationalError, InterfaceError):
+                connections.close_all()
+                supervisor.watch(READY_LOOK)
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
