@@ -23,14 +23,21 @@ class Waiting:
 
 def waits_among(conversations: Collection[int]) -> Waiting:
     """Both directions for these conversations, in one statement."""
-    asked = Q(conversation__in=conversations)
-    awaited = Q(status=TaskStatus.WAITING, subject__in=[conversation_subject(pk) for pk in conversations])
-    return _waiting(asked | awaited)
+    return _waiting(Q(conversation__in=conversations) | _awaiting(conversations))
 
 
 def targets_of(conversations: Collection[int]) -> Waits:
     """For whom each of these waits, in one statement."""
     return _waiting(Q(conversation__in=conversations)).targets
+
+
+def callers_of(conversation: int) -> list[int]:
+    """Who waits for it."""
+    return _waiting(_awaiting([conversation])).callers.get(conversation, [])
+
+
+def _awaiting(targets: Collection[int]) -> Q:
+    return Q(status=TaskStatus.WAITING, subject__in=[conversation_subject(pk) for pk in targets])
 
 
 def _waiting(which: Q) -> Waiting:

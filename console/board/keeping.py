@@ -19,6 +19,8 @@ from console.board.models import HOURS, NEEDING, BoardRow, TreeRow
 from console.board.moments import day_start, first_shown, shifted, this_hour, today
 from console.board.shapes import gone_json, outline_json, root_json
 from console.events import Rows, publish_on_commit, raw
+from console.marks import take_marks
+from console.models import Touched
 from console.search.models import SearchDue
 from lineage.models import Conversation, Entry, Kind, Landing, State, Usage
 
@@ -33,7 +35,7 @@ def fold_touched(limit: int = FOLD) -> bool:
     """Fold what was touched since; whether there was more than that."""
     with transaction.atomic():
         _lock()
-        touched = _take_touched(limit)
+        touched = sorted(take_marks(Touched, limit))
         if touched:
             _fold(touched)
             SearchDue.objects.bulk_create(SearchDue(conversation=pk) for pk in touched)
@@ -118,17 +120,6 @@ class _Counts:
 def _lock() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-
-
-def _take_touched(limit: int) -> list[int]:
-    """Only rows that are committed; those of transactions under way are left for the next fold."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM console_touched WHERE id IN (SELECT id FROM console_touched ORDER BY id LIMIT %s) "
-            "RETURNING conversation",
-            [limit],
-        )
-        return sorted({row[0] for row in cursor.fetchall()})
 
 
 def _asked(conversations: Sequence[int]) -> set[int]:

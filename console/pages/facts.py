@@ -7,7 +7,7 @@ from console.clock import now
 from lineage.models import Conversation, State
 from lineage.sent import sent_requests
 from lineage.state import conversation_state, subtree_usage
-from lineage.waits import waits_among
+from lineage.waits import callers_of
 
 # Programs whose transcripts are imported: what they run is steered where they run.
 IMPORTED = {"claude": "Claude Code", "codex": "Codex", "pi": "pi"}
@@ -21,11 +21,10 @@ def facts_of(row: Conversation) -> dict[str, Any]:
     """`state` as the socket sends it, and usage: own, and with subagents where there are any."""
     state = conversation_state(row)
     tree = subtree_usage(row.pk)
-    found = waits_among([row.pk])
     steered = STEERED.get("imported" if row.source in IMPORTED else str(row.kind), "here")
     return {
         "state": state,
-        "waiting": {"targets": found.targets.get(row.pk, []), "callers": found.callers.get(row.pk, [])},
+        "waiting": {"targets": state["waits"], "callers": callers_of(row.pk)},
         "usage": state["usage"],
         "tree_usage": tree if tree != state["usage"] else None,
         "own_entries": row.head - row.at,

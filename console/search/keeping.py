@@ -13,6 +13,7 @@ from django.db.models import F, OuterRef, Q, Subquery
 
 from console.clock import now
 from console.json_text import storable
+from console.marks import take_marks
 from console.search.models import SearchDue, SearchKind, SearchMark, SearchRow
 from console.search.texts import text_of
 from console.search.words import PIECES, pieces_of, words_of
@@ -42,7 +43,7 @@ class Text:
 def read_due() -> bool:
     """Reads some of the conversations that have something new; whether there is more to do at once."""
     with transaction.atomic():
-        taken = _take(CONVERSATIONS)
+        taken = take_marks(SearchDue, CONVERSATIONS)
         if not taken:
             return False
         rows = list(Conversation.objects.filter(pk__in=taken).order_by("pk"))
@@ -88,16 +89,6 @@ def read_documents() -> bool:
 def waiting() -> int:
     """Conversations that have something that is not found yet, about."""
     return SearchDue.objects.values("conversation").distinct().count()
-
-
-def _take(limit: int) -> set[int]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM console_searchdue WHERE id IN (SELECT id FROM console_searchdue ORDER BY id LIMIT %s) "
-            "RETURNING conversation",
-            [limit],
-        )
-        return {row[0] for row in cursor.fetchall()}
 
 
 def _title(row: Conversation) -> Text:

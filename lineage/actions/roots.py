@@ -9,6 +9,7 @@ from console.events import AccessChanged, publish_on_commit
 from console.json_text import one_line, storable
 from console.models import Actor, Membership, Role, Touched
 from console.requests import checked_request_id, remember, remembered
+from documents.actions.documents import checked_title
 from lineage.models import Conversation, Kind, Root, TitleSource
 from lineage.models.conversations import FOLDER_LENGTH, TITLE_LENGTH
 
@@ -84,21 +85,6 @@ def create_session(*, root: Root, title: str, folder: str = "", source: str = "h
 def lock_root(root: int) -> Root:
     """Lock the root until the transaction ends; first in the lock order (R5)."""
     return Root.objects.select_for_update(of=("self",), no_key=True).select_related("conversation").get(pk=root)
-
-
-def checked_title(title: str) -> str:
-    """The title on one line, or a refusal when it is blank or too long."""
-    flat = " ".join(storable(title).split())
-    if not flat:
-        raise Invalid("title", "A title is needed: a blank one names nothing.")
-    if len(flat) > TITLE_LENGTH:
-        raise Invalid(
-            "title",
-            f"The title has {len(flat)} characters; at most {TITLE_LENGTH} fit.",
-            limit=TITLE_LENGTH,
-            actual=len(flat),
-        )
-    return flat
 
 
 def checked_folder(folder: str) -> str:
